@@ -1,9 +1,9 @@
-"""Attention in two parts: exact near the diagonal, features or a summary of the keys far from it.
+"""Attention in two parts: exact for near keys, features or representatives for the far field.
 
 q: (..., L, d), k: (..., L, d), v: (..., L, e) give (..., L, e): a band needs one sequence, as many
 keys as queries. key_mask, causal, precision and errors are those of `attention`. In `fmm_attention`
-each part is a weighted mean of the values on its own where it sees a key, and so is what they are
-blended to; in `joint_attention` near and far keys share one denominator.
+each part is a weighted mean of the values it sees, and the result is a weighted mean of the parts;
+in `joint_attention` near and far keys share one denominator.
 """
 
 import functools
@@ -43,22 +43,21 @@ from ._stable import (
 from .attention import linear_attention
 from .backend import is_free_to_read, is_on_gpu
 
-# Queries in one block, and keys at once: a block looks at its own tokens and a band on each side.
+# Queries in a block, and keys in a step: a block sees its own tokens and a band on each side.
 ROWS, KEYS, GPU_ROWS, GPU_KEYS = 64, 512, 1024, 4096
 
 
 def near_field(
     q: Query, k: OwnKey, v: OwnValue, band: int, *, causal: bool = False, key_mask: OwnMask = None
 ) -> Rows:
-    """softmax(q kᵀ / √d) v over the keys |i − j| ≤ band alone; where causal, i − band ≤ j ≤ i.
+    """softmax(q kᵀ / √d) v over the keys |i − j| ≤ band only; if causal, i − band ≤ j ≤ i.
 
-    Slow form: `naive.softmax_attention` with its band.
-    Outside the band a logit is −∞, so its weight is 0. Far blocks are never computed.
-    Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding, at any norm
-    whose logits are finite.
-    Cost: O(L (band + 64) (d + e)); memory, the result and a few blocks of 64 × 512 logits.
-    Source: Nguyen et al. (2021), near field. Differs from the paper: −∞ outside the band, where
-    softmax(band(·)) read as written has logit 0; and no L × L array, which its code holds.
+    Slow form: `naive.softmax_attention` with its band. Outside the band a logit is −∞ and the
+    weight 0; far blocks are never computed. Shape: (..., L, e), dtype that of the inputs. Error:
+    exact to rounding, at any norm whose logits are finite. Cost: O(L (band + 64) (d + e)); memory,
+    the result and a few blocks of 64 × 512 logits. Source: Nguyen et al. (2021), near field.
+    Differs from the paper: −∞ outside the band, where softmax(band(·)) read as written has logit 0;
+    and no L × L array, which its code holds.
     """
     arguments = check_attention(q, k, v, key_mask)
     xp, L = array_api_compat.array_namespace(q), q.shape[-2]
@@ -72,14 +71,14 @@ def near_field(
 
 
 def _work(L, band):
-    """For `each_head`: rows of a band are few numbers, so heads go together until L is long."""
+    """Work per head for `each_head`: a band is little work, so short heads are batched."""
     return L * (band + 1) if L >= THREADS_FROM else 0
 
 
 def _near_rows(xp, q, k, v, key_mask, band, causal, far_logits=None):
-    """Yields a few rows, and their sums over the band.
+    """Yields a few rows at a time and their sums over the band.
 
-    far_logits: one for each query (..., L), that of the keys in the band of other rows alone.
+    far_logits: one logit for each query (..., L), for keys that are only in the band of other rows.
     """
     (L, d), dtype, ahead = q.shape[-2:], sum_dtype(xp, q, k, v), 0 if causal else band
     size, width = (GPU_ROWS, GPU_KEYS) if is_on_gpu(q) else (ROWS, KEYS)
@@ -97,7 +96,7 @@ def _near_rows(xp, q, k, v, key_mask, band, causal, far_logits=None):
             else:
                 low = 0.0 if mask is None else mask_logits(xp, mask, dtype)[..., None, :]
                 logits = logits_of(xp, queries, keys, None, mask)
-                if causal:  # later keys are not far: no row sees them
+                if causal:  # later keys are not far keys: no row sees them
                     low = low + later(queries.shape[-2], keys.shape[-2], part.start - seen.start)
                 logits = xp.where(far == 0, logits, far_logits[..., part, None] + low)
             rows = weighted_sums(xp, logits, values_and_ones(xp, values, mask), rows)
@@ -113,7 +112,7 @@ def _check_band(band, q, k):
 def _outside(xp, like, dtype, band, ahead, rows, keys, diagonal):
     """−∞ where key j of a part is outside the band of row i, else 0: (rows, keys).
 
-    With p = i + diagonal the place of row i among these keys, it sees p − band ≤ j ≤ p + ahead.
+    Row i is at p = i + diagonal among these keys; it sees p − band ≤ j ≤ p + ahead.
     """
     device = array_api_compat.device(like)
     low = xp.full((rows, keys), -math.inf, dtype=dtype, device=device)
@@ -125,13 +124,12 @@ def far_field(
 ) -> Rows:
     """(1/r) Σ_l φ_l(q) (φ_l(k)ᵀ v) / φ_l(q) (φ_l(k)ᵀ 1), each map φ_l with its own denominator.
 
-    maps: r functions from (..., n, d) to (..., n, F), such as `features.elu_plus_one`; what they
-    scale is theirs. A row of denominator 0 gives zeros, as in `linear_attention`.
-    Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding; not causal, its rank
-    as a matrix on v is at most r (F − 1) + 1. Cost: r times O((L + S) F e); memory, r results and
-    the features of one map.
-    Source: Nguyen et al. (2021), far field. Differs from the paper: the mean of the maps, not
-    their sum, so that rows add up to 1; and no ε.
+    maps: r functions from (..., n, d) to (..., n, F), such as `features.elu_plus_one`, which do any
+    scaling themselves. A row of denominator 0 is zero, as in `linear_attention`. Shape:
+    (..., L, e), dtype that of the inputs. Error: exact to rounding; if not causal, its rank as a
+    matrix on v is at most r (F − 1) + 1. Cost: r times O((L + S) F e); memory, r results and the
+    features of one map. Source: Nguyen et al. (2021), far field. Differs from the paper: the mean
+    of the maps, not their sum, so that rows add up to 1; and no ε.
     """
     fields = _far_fields(q, k, v, maps, causal, key_mask)
     return _blend([1.0] * len(fields), fields)
@@ -148,15 +146,14 @@ def fmm_attention(
     causal: bool = False,
     key_mask: OwnMask = None,
 ) -> Rows:
-    """(w_0 near + Σ_l w_l far_l) / Σ w: `near_field`, and the far field of each map on its own.
+    """(w_0 near + Σ_l w_l far_l) / Σ w: `near_field` blended with the far field of each map.
 
-    weights: w_0 for the band and one for each map, positive: numbers, or arrays that broadcast
-    with the result, as (heads, 1, 1). Equal w_l for the maps leave `far_field` between them.
-    Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding, but no estimate of the
-    softmax: near keys count in both parts. Cost: that of the parts.
-    Source: Nguyen et al. (2021), FMMformer. Differs from the paper: weights are divided by their
-    sum, so rows add up to 1 (less where a mask hides all that a part may see: that part gives
-    zeros); there rows add up to w_1 + r w_2.
+    weights: w_0 for the band and one for each map, positive: numbers, or arrays that broadcast with
+    the result, such as (heads, 1, 1). Equal w_l for the maps give `far_field`. Shape: (..., L, e),
+    dtype that of the inputs. Error: exact to rounding, but no estimate of the softmax, because near
+    keys count in both parts. Cost: that of the parts. Source: Nguyen et al. (2021), FMMformer.
+    Differs from the paper: weights are divided by their sum, so rows add up to 1 (less where a mask
+    hides all keys of a part, which is then zero); in the paper rows add up to w_1 + r w_2.
     """
     near = near_field(q, k, v, band, causal=causal, key_mask=key_mask)
     fields = [near, *_far_fields(q, k, v, maps, causal, key_mask)]
@@ -175,13 +172,13 @@ def joint_attention(
 ) -> Rows:
     """Σ_j w_ij v_j / Σ_j w_ij: w = e^{qᵀk/√d} where |i − j| ≤ band, e^{qᵀc/√d} beyond.
 
-    Slow form: `naive.joint_attention`. One denominator: what is near and what is far compete.
-    c: the one of the centres that is nearest to k. Without centres all far keys have one: the mean
-    of all keys that the mask shows; for a causal row, of those before its band.
-    Shape: (..., L, e), dtype that of the inputs. Error: near keys are exact to rounding, at any
-    norm; a far weight is off by e^{qᵀ(k−c)/√d}. Cost: O(L (band + 64) (d + e)), and with centres
-    O(L C (d + e)) more; memory, the result and, with centres, as much again.
-    Source: this course; the parts are those of Nguyen et al. (2021), which blends two denominators.
+    Slow form: `naive.joint_attention`. Near and far keys share one denominator. c: the cluster
+    centre nearest to k. Without `centres` all far keys have one representative: the mean of all
+    keys that the mask shows or, for a causal row, of the keys before its band. Shape: (..., L, e),
+    dtype that of the inputs. Error: near keys are exact to rounding, at any norm; a far weight is
+    off by a factor e^{qᵀ(k−c)/√d}. Cost: O(L (band + 64) (d + e)), and with centres O(L C (d + e))
+    more; memory, the result and, with centres, as much again. Source: this course; the parts are
+    those of Nguyen et al. (2021), which blends two denominators.
 
     >>> import numpy as np
     >>> from performer_course import attention, compare, near_far
@@ -203,13 +200,13 @@ def joint_attention(
         check_directions(centres, k, "k", "centres")
         if check_lead(k, centres, names="k and centres") != k.shape[:-2]:
             raise ValueError(
-                f"centres must have no leading axes but those of q, k, v, {tuple(k.shape[:-2])}, "
+                f"centres must have leading axes within those of q, k, v, {tuple(k.shape[:-2])}, "
                 f"got shape {tuple(centres.shape)}"
             )
         return _joint(_log_weights, q, k, v, key_mask, centres, band, causal)
 
     def sums(q, k, v, key_mask, _):
-        return _rows_of_one(q, k, v, key_mask, band, causal)
+        return _mean_key_rows(q, k, v, key_mask, band, causal)
 
     return each_head(sums, q, k, v, key_mask, work_per_head=_work(L, band))
 
@@ -224,13 +221,13 @@ def joint_favor_attention(
     causal: bool = False,
     key_mask: OwnMask = None,
 ) -> Rows:
-    """`joint_attention` whose far keys weigh φ(q')ᵀφ(k'), φ the positive features of W.
+    """`joint_attention` where far keys have weights φ(q')ᵀφ(k'), φ the positive features of W.
 
-    Slow form: `naive.joint_favor_attention`. Shift keys before: k − s changes no weight of the
-    softmax, and may make its features better (lesson 14).
-    Shape: (..., L, e), dtype that of the inputs. Error: near keys are exact to rounding, at any
-    norm; far weights are unbiased for Gaussian rows of W. Cost: O(L (band + 64 + m) (d + e));
-    memory, the result twice and a chunk's features. Source: as `joint_attention`.
+    Slow form: `naive.joint_favor_attention`. You may shift the keys first: k − s changes no weight
+    of the softmax, and may improve its features (lesson 14). Shape: (..., L, e), dtype that of the
+    inputs. Error: near keys are exact to rounding, at any norm; far weights are unbiased for
+    Gaussian rows of W. Cost: O(L (band + 64 + m) (d + e)); memory, the result twice and the
+    features of a chunk. Source: as `joint_attention`.
     """
     q, k, v, key_mask, W = check_attention(q, k, v, key_mask, W)
     band = _check_band(band, q, k)
@@ -238,7 +235,7 @@ def joint_favor_attention(
 
 
 def _joint(logs, q, k, v, key_mask, far, band, causal):
-    """Near rows, and far ones by `logs`, one denominator; far: (C, d) or (..., C, d)."""
+    """Near rows, and far rows from `logs`, with one denominator; far: (C, d) or (..., C, d)."""
     xp = array_api_compat.array_namespace(q)
     dtype = sum_dtype(xp, q, k, v)
     far = xp.broadcast_to(far, (*k.shape[:-2], *far.shape[-2:]))
@@ -256,9 +253,9 @@ def _joint(logs, q, k, v, key_mask, far, band, causal):
 def _past_rows(xp, logs, q, k, v, key_mask, far, band):
     """The sums of each row i over the keys j < i − band: a State of L rows.
 
-    As row i sees j ≤ i − band − 1, these are causal rows of later queries beside earlier keys.
+    Row i sees j ≤ i − band − 1, so these are causal rows of later queries and earlier keys.
     """
-    first = min(band + 1, q.shape[-2])  # rows that see none
+    first = min(band + 1, q.shape[-2])  # these rows see no far key
     empty = empty_state(xp, (*q.shape[:-2], first), v.shape[-1] + 1, q, far.dtype)
     later, parts = q[..., first:, :], [empty]
     state = empty_state(xp, far.shape[:-1], v.shape[-1] + 1, q, far.dtype)
@@ -273,12 +270,12 @@ def _past_rows(xp, logs, q, k, v, key_mask, far, band):
     return State(xp.concat(c, axis=-1), xp.concat(Sz, axis=-2))
 
 
-def _rows_of_one(q, k, v, key_mask, band, causal):
-    """Yields a few rows of [S, z], all far keys of a row with one logit, that of their mean.
+def _mean_key_rows(q, k, v, key_mask, band, causal):
+    """Yields a few rows of [S, z], where all far keys of a row have one logit, that of their mean.
 
-    A block of rows looks at its band and, with that logit, at what is in the band of its other rows
-    alone; the values of all keys before and after it are summed up once. All-to-all, the mean as
-    one centre gives the same rows in 1.3 to 1.5 times the time; causal rows have a mean each.
+    Each block of rows computes its band and, with that logit, the keys that are only in the band of
+    its other rows; the values of all keys before and after it are summed once. This takes 1/1.3 to
+    1/1.5 of the time of the mean as one cluster centre; causal rows need a mean each anyway.
     """
     xp = array_api_compat.array_namespace(q)
     L, dtype, ahead = q.shape[-2], sum_dtype(xp, q, k, v), 0 if causal else band
@@ -301,11 +298,11 @@ def _rows_of_one(q, k, v, key_mask, band, causal):
 
 
 def _mean_logits(xp, q, k, key_mask, band, causal, dtype):
-    """qᵀk̄/√d of each query, k̄ the mean of all keys; where causal, of those before its band."""
+    """qᵀk̄/√d of each query, k̄ the mean of all keys or, if causal, of those before its band."""
     keys, _, seen = masked_part(xp, k, k, key_mask, slice(None), dtype)
     keys = values_and_ones(xp, keys, seen)  # (..., L, d+1)
     if causal:
-        n = max(0, q.shape[-2] - band - 1)  # so many rows have keys before their band
+        n = max(0, q.shape[-2] - band - 1)  # rows with keys before their band
         none = xp.zeros_like(keys[..., n:, :])
         keys = xp.concat([none, xp.cumulative_sum(keys[..., :n, :], axis=-2)], axis=-2)
     else:
@@ -319,10 +316,10 @@ def _far_rows(xp, logs, q, k, v, key_mask, far, band, causal):
     rows = _past_rows(xp, logs, q, k, v, key_mask, far, band)
     if causal:
         return rows
-    # What comes after the band comes before it, read from the end.
-    turned = (xp.flip(x, axis=-2) for x in (q, k, v))
+    # Keys after the band are keys before it in the reversed sequence.
+    reversed_ = (xp.flip(x, axis=-2) for x in (q, k, v))
     mask = None if key_mask is None else xp.flip(key_mask, axis=-1)
-    c, Sz = _past_rows(xp, logs, *turned, mask, far, band)
+    c, Sz = _past_rows(xp, logs, *reversed_, mask, far, band)
     return added(xp, rows, State(xp.flip(c, axis=-1), xp.flip(Sz, axis=-2)))
 
 
@@ -334,7 +331,7 @@ def _log_features(xp, q, k, W):
 
 
 def _log_weights(xp, q, k, centres):
-    """qᵀc/√d for each centre c; and 0 for the centre nearest to k, as good as −∞ for the others."""
+    """qᵀc/√d for each cluster centre c; 0 for the centre nearest to k, `lowest` for the others."""
     g = projected(xp, q, centres) / math.sqrt(q.shape[-1])  # (..., n, C)
     distance = squared_norm(xp, centres)[..., None, :] - 2 * projected(xp, k, centres)
     nearest = xp.argmin(distance, axis=-1)[..., None]  # (..., n, 1)
@@ -343,7 +340,7 @@ def _log_weights(xp, q, k, centres):
 
 
 def _far_fields(q, k, v, maps, causal, key_mask):
-    """Linear attention with each of the maps, one after the other. Raises: ValueError."""
+    """Linear attention with each of the maps. Raises: ValueError."""
     if not isinstance(maps, tuple | list) or not maps or not all(map(callable, maps)):
         raise ValueError(f"maps must be a list of feature maps, at least one, got {maps!r}")
     q, k, v, key_mask, _ = check_attention(q, k, v, key_mask)
@@ -361,10 +358,10 @@ def _blend(weights, fields):
 
 
 def _check_weights(weights, fields):
-    """One positive number a field, or an array to go with it. Raises: ValueError."""
+    """One positive number for each field, or an array that fits it. Raises: ValueError."""
     if not isinstance(weights, tuple | list) or len(weights) != len(fields):
-        wanted = f"{len(fields)}, one for the band and one for each map"
-        raise ValueError(f"weights must be a list of {wanted}, got {weights!r}")
+        expected = f"{len(fields)}, one for the band and one for each map"
+        raise ValueError(f"weights must be a list of {expected}, got {weights!r}")
     checked = []
     for n, w in enumerate(weights):
         if isinstance(w, int | float) or not array_api_compat.is_array_api_obj(w):

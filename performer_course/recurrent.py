@@ -1,23 +1,21 @@
-"""A state that is corrected and forgets, not only added to: decay, gates, the delta rule.
+"""A recurrent state that forgets and is corrected: decay, gates and the delta rule.
 
 q, k: (..., L, d), v: (..., L, e) give rows (..., L, e); the state S: (..., d, e). Token i does
 
     S ← aᵢS,  S ← S + kᵢuᵢᵀ,  rowᵢ = Sᵀqᵢ,  uᵢ = vᵢ  or  uᵢ = βᵢvᵢ − Sᵀpᵢ,
 
-aᵢ its gate, a diagonal of numbers between 0 and 1, βᵢ its writing strength. What is erased, Sᵀpᵢ,
-is in the delta rule what the key finds, times that strength: pᵢ = βᵢkᵢ, uᵢ = βᵢ(vᵢ − Sᵀkᵢ). The
-gate acts before the error is taken. There is no scale, no denominator and no feature map: give
-φ(q) and φ(k) where you want one. Read `recurrence` first, which is these lines; then
-`decay_attention` and `delta_attention`, which do the same for chunks of tokens side by side.
-A gate is only ever used in sums of its logarithms from one token to a later one: no exponent is
-positive, nothing is divided by a decay.
+where aᵢ is its gate, a diagonal of numbers between 0 and 1, and βᵢ its writing strength. In the
+delta rule pᵢ = βᵢkᵢ, so uᵢ = βᵢ(vᵢ − Sᵀkᵢ): it erases what the key retrieves, after the gate. There
+is no scale, no denominator and no feature map: pass φ(q) and φ(k) if you want one. Read
+`recurrence` first, which is these lines; `decay_attention` and `delta_attention` compute the same
+in chunks. Logarithms of gates are only summed from one token to a later one, so no exponent is
+positive and nothing is divided by a decay.
 
-log_decay: ln a ≤ 0, a number, one for each token (..., L), or one for each token and channel
-(..., L, d); −∞ shuts the gate, and nothing passes it. beta: β, a number or one for each token;
-erase: p, where it is not βk; state: S before the first token, zeros where none is given;
-chunk: how many tokens are worked side by side.
+log_decay: ln a ≤ 0, a number, one per token (..., L), or one per token and channel (..., L, d); −∞
+closes the gate. beta: β, a number or one per token; erase: p, if it is not βk; state: S before the
+first token, zero by default; chunk: tokens that are computed together.
 
-All raise ValueError for shapes that do not fit, arrays of different libraries, masked ones, and
+All raise ValueError for shapes that do not fit, arrays of different libraries, masked arrays, and
 empty, integer, float128 or (on NumPy) non-finite input, or entries above 5e138 (2e17 if sums run in
 float32), of v and state 4e246 (7e30), a log_decay above 0, and a beta outside [0, 2].
 """
@@ -43,14 +41,14 @@ from ._blocks import in_blocks, in_order, step_size, steps, sum_dtype
 from ._shapes import Array, OwnKey, OwnValue, Query, Rows
 
 Gate = float | Float[Array, "... L"] | Float[Array, "... L d"]
-CHUNK = 64  # tokens worked side by side: their C × C weights beside a state of d × e numbers
+CHUNK = 64  # tokens per chunk, with C × C weights, beside a state of d × e numbers
 
 
 class Affine(NamedTuple):
-    """S ↦ AS + B, what a run of tokens does to the state that comes before it.
+    """S ↦ AS + B, the effect of a run of tokens on the state before it.
 
-    A: (..., d, d); where gates alone act, its diagonal as a column, (..., d, 1), or (..., 1, 1)
-    where all channels have one gate. B: (..., d, e), which is the state itself if none came before.
+    A: (..., d, d); with gates only, its diagonal as a column, (..., d, 1), or (..., 1, 1) if all
+    channels have one gate. B: (..., d, e), which is the state itself if no token came before.
     """
 
     A: Float[Array, "... #d #d"]
@@ -67,25 +65,24 @@ def recurrence(
     erase: OwnKey | None = None,
     state: Float[Array, "... d e"] | None = None,
 ) -> tuple[Float[Array, "... d e"], Rows]:
-    """The textbook, token by token: S ← aS, u = v or βv − Sᵀp, S ← S + kuᵀ, row Sᵀq.
+    """The definition, token by token: S ← aS, u = v or βv − Sᵀp, S ← S + kuᵀ, row Sᵀq.
 
-    p = βk, the delta rule, or `erase`. Without beta u = v, less Sᵀp if there is an `erase`. From
-    `state` on, zeros where none is given; the state after the last token, and the rows. One token
-    is a step of decoding, and a state is a value: keep the old one to go back.
-    Shape: (..., d, e) in float32 at least; (..., L, e), dtype that of the inputs.
-    Error: exact to rounding, where 0 ≤ β‖k‖² ≤ 2; beyond, or with an `erase` that is not along k,
-    the state may grow without bound. Cost: O(L d e), each token after the one before.
-    Source: Schlag et al. (2021), §4.2; Yang et al. (2025), eq. 10, with a gate. Differs from the
-    papers: no feature map.
+    p = βk, the delta rule, or `erase`. Without beta, u = v, or v − Sᵀp if there is an `erase`.
+    Returns the state after the last token, and the rows. One token is one step of decoding, and the
+    old state stays valid: keep it to go back. Shape: (..., d, e) in float32 at least; (..., L, e),
+    dtype that of the inputs. Error: exact to rounding where 0 ≤ β‖k‖² ≤ 2; otherwise, or with an
+    `erase` that is not along k, the state may grow without bound. Cost: O(L d e), one token after
+    another. Source: Schlag et al. (2021), §4.2; Yang et al. (2025), eq. 10, with a gate. Differs
+    from the papers: no feature map.
 
     >>> import numpy as np
     >>> from performer_course import recurrent
     >>> k = np.eye(2)[[0, 1, 0]]  # the third token has the key of the first
     >>> v = np.array([[1.0], [2.0], [5.0]])
-    >>> state, rows = recurrent.recurrence(k, k, v)  # added: the first key finds 1 + 5
+    >>> state, rows = recurrent.recurrence(k, k, v)  # added: the first key retrieves 1 + 5
     >>> rows.ravel()
     array([1., 2., 6.])
-    >>> state, rows = recurrent.recurrence(k, k, v, beta=1.0)  # corrected: it finds 5
+    >>> state, rows = recurrent.recurrence(k, k, v, beta=1.0)  # corrected: it retrieves 5
     >>> rows.ravel()
     array([1., 2., 5.])
     """
@@ -113,13 +110,12 @@ def decay_attention(
 ) -> Rows:
     """rowᵢ = Σ_{j≤i} (qᵢᵀ a_{j+1}⋯aᵢ kⱼ) vⱼ: linear attention that forgets, in chunks.
 
-    A number is RetNet's decay, one gate a token Mamba-2's, one a channel that of gated linear
-    attention. From `state` on, zeros where none is given.
-    Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding, for gates down to 0; no
-    later token moves a row, not by a bit.
-    Cost: O(L (d e + C (d + e))) with C = `chunk`, rounded up to a power of two; a gate a channel
-    log C times as many exponentials; memory, the result and a few hundred tokens' weights.
-    Source: Sun et al. (2023), eqs. 5 to 7; Dao & Gu (2024), §6; Yang et al. (2023), §4.
+    A number is RetNet's decay; one gate per token is Mamba-2, one per channel gated linear
+    attention. Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding, for gates
+    down to 0; no later token changes a row, not even in its last bit. Cost: O(L (d e + C (d + e)))
+    with C = `chunk`, rounded up to a power of two; with a gate per channel, log C times as many
+    exponentials; memory, the result and a few hundred tokens' weights. Source: Sun et al. (2023),
+    eqs. 5 to 7; Dao & Gu (2024), §6; Yang et al. (2023), §4.
     """
     xp, tokens, S, dtype = _tokens(q, k, v, None, None, log_decay, state)
     rows = []
@@ -141,21 +137,19 @@ def delta_attention(
     chunk: int = CHUNK,
     state: Float[Array, "... d e"] | None = None,
 ) -> Rows:
-    """rowᵢ = Sᵢᵀqᵢ, Sᵢ = aᵢSᵢ₋₁ + βᵢkᵢ(vᵢ − (aᵢSᵢ₋₁)ᵀkᵢ)ᵀ: what a key finds wrong, it corrects.
+    """rowᵢ = Sᵢᵀqᵢ, Sᵢ = aᵢSᵢ₋₁ + βᵢkᵢ(vᵢ − (aᵢSᵢ₋₁)ᵀkᵢ)ᵀ: each key corrects what it retrieves.
 
-    One step of gradient descent on ½‖Sᵀk − v‖² with rate β, after the gate. With `erase` p, what
-    is taken away is (aᵢSᵢ₋₁)ᵀpᵢ and no more βᵢ times what the key finds: erasing apart from
-    writing. From `state` on, zeros if none is given. In chunks: a token's u depends on those
-    before it, so all of a chunk solve one triangular system.
-    Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding where 0 ≤ β‖k‖² ≤ 2;
-    no later token moves a row, not by a bit.
-    Cost: O(L (d e + d² + d² e/C + C (d + e + C))) with C = `chunk`, rounded up to a power of two;
-    memory as `decay_attention`, and a d × d matrix for each chunk in work.
-    Source: Schlag et al. (2021), §4.2; in chunks, Yang et al. (2024), §3; with a gate, Yang,
+    One step of gradient descent on ½‖Sᵀk − v‖² with rate β, after the gate. With `erase` p, the
+    term subtracted is (aᵢSᵢ₋₁)ᵀpᵢ, independent of β: erasing is separate from writing. A token's u
+    depends on the tokens before it, so each chunk solves one triangular system. Shape: (..., L, e),
+    dtype that of the inputs. Error: exact to rounding where 0 ≤ β‖k‖² ≤ 2; no later token changes a
+    row, not even in its last bit. Cost: O(L (d e + d² + d² e/C + C (d + e + C))) with C = `chunk`,
+    rounded up to a power of two; memory as `decay_attention`, and a d × d matrix for each chunk at
+    work. Source: Schlag et al. (2021), §4.2; in chunks, Yang et al. (2024), §3; with a gate, Yang,
     Kautz & Hatamizadeh (2025), eq. 10.
     """
     if beta is None and erase is None:
-        raise ValueError("beta must be in [0, 2], a number or one for each token, got None")
+        raise ValueError("beta must be in [0, 2], a number or one per token, got None")
     xp, tokens, S, dtype = _tokens(q, k, v, beta, erase, log_decay, state)
     rows = []
     for q, k, v, p, a in _chunks(xp, tokens, chunk):  # (..., T, C, ·)
@@ -176,13 +170,12 @@ def chunk_map(
     erase: OwnKey | None = None,
     chunk: int = CHUNK,
 ) -> Affine:
-    """What L tokens do to a state, S ↦ AS + B: A = ∏(aᵢ − kᵢpᵢᵀaᵢ), the last token leftmost.
+    """The effect of L tokens on a state, S ↦ AS + B: A = ∏(aᵢ − kᵢpᵢᵀaᵢ), the last token leftmost.
 
-    Their size does not grow with L, and `then` joins two of them: that is all that two machines
-    have to tell each other. p: βk, or `erase`. Shape: see `Affine`; float32 at least.
-    Error: exact to rounding. Cost: as `delta_attention`, or as `decay_attention` without beta and
-    erase; d³ a chunk for A.
-    Source: Yang et al. (2024), §3; A and B as Blelloch (1990), §1.4, pairs them.
+    Its size does not grow with L, and `then` joins two of them, so this is all that two machines
+    need to exchange. p: βk, or `erase`. Shape: see `Affine`; float32 at least. Error: exact to
+    rounding. Cost: as `delta_attention`, or as `decay_attention` without beta and erase; d³ per
+    chunk for A. Source: Yang et al. (2024), §3; A and B paired as in Blelloch (1990), §1.4.
     """
     xp, tokens, _, _ = _tokens(k, k, v, beta, erase, log_decay, None)
     whole = None
@@ -195,11 +188,11 @@ def chunk_map(
 
 
 def then(first: Affine, second: Affine) -> Affine:
-    """second after first: A = A₂A₁, B = A₂B₁ + B₂. Associative, and not commutative.
+    """second after first: A = A₂A₁, B = A₂B₁ + B₂. Associative, not commutative.
 
-    If no state comes before `first`, B is the state after both.
-    Shape: that of the two, leading axes broadcast. Error: exact to rounding.
-    Cost: O(d² (d + e)), O(d e) for gates alone. Source: Blelloch (1990), §1.4.1.
+    If no state comes before `first`, B is the state after both. Shape: that of the two, leading
+    axes broadcast. Error: exact to rounding. Cost: O(d² (d + e)), O(d e) with gates only. Source:
+    Blelloch (1990), §1.4.1.
     """
     xp = check_library(_check_map(first, "first"), _check_map(second, "second"), "first and second")
     shapes = [tuple(x.shape[-2:]) for x in (*first, *second)]
@@ -234,7 +227,8 @@ def _check_map(x, name):
 
 def _tokens(q, k, v, beta, erase, log_decay, state):
     """The namespace; q, k, βv, p (None for no erasing) and a (..., L, 1 or d), in the dtype of sums
-    and broadcast to one lead; the state to start from; the dtype of rows."""
+    with equal leading axes; the first state; the dtype of rows.
+    """
     xp = check_keys(k, v, None)
     check_shape(q, "q", (..., *k.shape[-2:]), k, "k", like=q)
     sums = sum_dtype(xp, q, k, v)
@@ -266,9 +260,9 @@ def _tokens(q, k, v, beta, erase, log_decay, state):
 
 
 def _chunks(xp, tokens, chunk):
-    """Of each of the tokens' arrays (None stays) T chunks of C tokens at a time, (..., T, C, ·).
+    """Yields each of these arrays (None stays) as T chunks of C tokens at a time, (..., T, C, ·).
 
-    The last chunk is filled up with zeros, which write nothing.
+    The last chunk is padded with zeros, which write nothing.
     """
     k = tokens[1]
     chunk = min(check_count(chunk, "chunk"), int(k.shape[-2]))
@@ -279,7 +273,7 @@ def _chunks(xp, tokens, chunk):
 
 
 def _solved(xp, k, v, p, a):
-    """U and W of what chunks write, u = U − WS for the state S before them; v times β.
+    """U and W of chunks that write u = U − WS, S the state before them; v is already times β.
 
     uᵢ = vᵢ − (a₁⋯aᵢS)ᵀpᵢ − Σ_{j<i} (pᵢᵀ a_{j+1}⋯aᵢ kⱼ) uⱼ, a system of C equations for C tokens.
     """
@@ -288,7 +282,7 @@ def _solved(xp, k, v, p, a):
 
 
 def _maps(xp, k, a, U, W=None):
-    """`Affine` of chunks that write U − WS, each seen alone; W None for U whatever S is."""
+    """The `Affine` of each chunk that writes U − WS, or U if W is None."""
     total = xp.exp(xp.matrix_transpose(_since(xp, a)[..., -1:, :]))  # (..., 1 or d, 1)
     keys = xp.matrix_transpose(k * xp.exp(_until(xp, a)))  # (..., d, C)
     if W is None:
@@ -298,7 +292,7 @@ def _maps(xp, k, a, U, W=None):
 
 
 def _states(xp, S, maps):
-    """The state before each of the chunks, from S on: (..., T, d, e), and the one after all."""
+    """The state before each of the chunks, starting from S: (..., T, d, e), and the last one."""
     before = []
     for t in range(maps.B.shape[-3]):
         before.append(S)
@@ -307,19 +301,19 @@ def _states(xp, S, maps):
 
 
 def _in_order(xp, rows, q, dtype):
-    """The rows of chunks, (..., T, C, e) each, one after the other, as many as q has."""
+    """The rows of chunks, (..., T, C, e) each, joined in order, as many as q has."""
     rows = [in_order(xp, x) for x in rows]
     rows = rows[0] if len(rows) == 1 else xp.concat(rows, axis=-2)
     return xp.astype(rows[..., : q.shape[-2], :], dtype, copy=False)
 
 
 def _since(xp, a):
-    """ln of all decay from the chunk's start to token i, its own gate included: (..., C, ·)."""
+    """ln of the decay from the chunk's start to token i, including its own gate: (..., C, ·)."""
     return xp.cumulative_sum(a, axis=-2)
 
 
 def _until(xp, a):
-    """ln of all decay after token j, to the chunk's end: (..., C, ·)."""
+    """ln of the decay after token j, to the chunk's end: (..., C, ·)."""
     later = xp.concat([a[..., 1:, :], xp.zeros_like(a[..., :1, :])], axis=-2)
     return xp.flip(xp.cumulative_sum(xp.flip(later, axis=-2), axis=-2), axis=-2)
 
@@ -327,9 +321,9 @@ def _until(xp, a):
 def _products(xp, q, k, a):
     """qᵢᵀ a_{j+1}⋯aᵢ kⱼ for j ≤ i, and 0 for later keys: (..., C, C), C a power of two.
 
-    By halving: the later half sees the earlier one across the border between them, with the decay
-    since the border on its side and until it on the other. Neither exponent is positive, and no
-    gate enters that lies outside of j+1 … i. Inside each half, the same again.
+    By halving: a later query sees an earlier key across the border between the halves, with the
+    decay since the border on one side and until the border on the other. Neither exponent is
+    positive, and no other gate enters. Inside each half, the same again.
     """
     C, h = q.shape[-2], q.shape[-2] // 2
     if C == 1:
@@ -341,9 +335,9 @@ def _products(xp, q, k, a):
 
 
 def _inverse(xp, N):
-    """(1 + N)⁻¹ for N: (..., C, C), strictly lower triangular, C a power of two; by halving, too.
+    """(1 + N)⁻¹ for N: (..., C, C), strictly lower triangular, C a power of two, by halving.
 
-    [[P, 0], [N, Q]]⁻¹ = [[P⁻¹, 0], [−Q⁻¹NP⁻¹, Q⁻¹]]: no pivot, so row i depends on rows ≤ i alone.
+    [[P, 0], [N, Q]]⁻¹ = [[P⁻¹, 0], [−Q⁻¹NP⁻¹, Q⁻¹]]: no pivots, so row i depends on rows ≤ i only.
     """
     C, h = N.shape[-1], N.shape[-1] // 2
     if C == 1:
