@@ -1,8 +1,8 @@
-"""Feature maps: the inner product of two rows φ(x), φ(y) gives a kernel, or estimates one.
+"""Feature maps: the inner product of two rows φ(x), φ(y) equals a kernel, or estimates one.
 
-x: (..., n, d) gives features (..., n, F). W: (m, d), one direction a row, or (..., m, d) with
-directions of their own for the leading axes of x. All raise ValueError for empty, integer, float128
-or masked input, (on NumPy) what is not finite or above 5e138 (float64), 2e17 (float32) or 147
+x: (..., n, d) gives features (..., n, F). W: (m, d), one direction per row, or (..., m, d) with
+separate directions for the leading axes of x. All raise ValueError for empty, integer, float128 or
+masked input, (on NumPy) non-finite entries or entries above 5e138 (float64), 2e17 (float32) or 147
 (float16), and parameters out of range.
 """
 
@@ -26,19 +26,19 @@ from ._shapes import Array
 from ._stable import projected, squared_norm
 from .backend import is_free_to_read, is_on_gpu, side_by_side
 
-# Features computed in one step, in entries: few enough for a core's cache, and so many that the
-# threads of a pool seldom wait for one another; on a GPU, enough to fill it.
+# Entries of features per step: few enough for a core's cache, and enough that the threads of a
+# pool rarely wait for one another; on a GPU, enough to fill it.
 STEP, GPU_STEP = 2**19, 2**24
 
 
 def _monomials_by_degree(x, degree, offset=0.0):
     """For k = 0 … degree: the features x^α/√α! with |α| = k, as a (..., n, F_k) array.
 
-    One variable enters at a time: a monomial of degree k is one of degree k − a in the
-    variables before, times the a-th power of the new one. An offset c enters as √c, the last.
+    One variable is added at a time: a monomial of degree k is one of degree k − a in the earlier
+    variables, times the a-th power of the new one. An offset c is added as a last variable √c.
     """
     xp, degree = check_array(x, "x", "n, d"), check_count(degree, "degree")
-    check_finite(x, "x", power=0.97 / degree, wide=False)  # and so are powers of x so high
+    check_finite(x, "x", power=0.97 / degree, wide=False)  # so that powers of x are finite
     offset = check_number(offset, "offset", least=0.0, like=x)
     columns = [x[..., i : i + 1] for i in range(x.shape[-1])]
     if offset > 0:
@@ -60,10 +60,10 @@ def monomials(
 ) -> Float[Array, "... n F"]:
     """φ_α(x) = √(p!/α!) x^α over all |α| = p = `degree`: φ(x)ᵀφ(y) = (xᵀy + c)^p.
 
-    An offset c > 0 enters as one more coordinate √c, and brings in the lower degrees. Two
-    coordinates at degree 2 give (x₁², √2 x₁x₂, x₂²).
-    Shape: F = C(d+p−1, p), or C(d+p, p) with an offset. Error: exact to rounding.
-    Cost: O(n F). Source: Schölkopf & Smola (2002), Prop. 2.1; `kernels.polynomial`.
+    An offset c > 0 is one more coordinate, √c, and brings in the lower degrees. Two coordinates at
+    degree 2 give (x₁², √2 x₁x₂, x₂²). Shape: F = C(d+p−1, p), or C(d+p, p) with an offset. Error:
+    exact to rounding. Cost: O(n F). Source: Schölkopf & Smola (2002), Prop. 2.1;
+    `kernels.polynomial`.
     """
     highest = _monomials_by_degree(x, degree, offset)[-1]
     return math.sqrt(math.factorial(degree)) * highest
@@ -72,10 +72,10 @@ def monomials(
 def taylor(x: Float[Array, "... n d"], degree: int) -> Float[Array, "... n F"]:
     """φ_α(x) = x^α/√α! over all |α| ≤ p = `degree`: φ(x)ᵀφ(y) = Σ_{k≤p} (xᵀy)^k / k!.
 
-    The exponential series of the softmax kernel, cut after degree p; the same inner products
-    as the tensor powers x^{⊗k}/√k!, with repeated entries merged.
-    Shape: F = C(d+p, p). Error: |Σ − e^t| ≤ |t|^{p+1} e^{max(t, 0)}/(p+1)!, t = xᵀy.
-    Cost: O(n F). Source: Cotter, Keshet & Srebro (2011), §3, without its norm factor.
+    The exponential series of the softmax kernel up to degree p; the same inner products as the
+    tensor powers x^{⊗k}/√k!, with repeated entries merged. Shape: F = C(d+p, p). Error: |Σ − e^t| ≤
+    |t|^{p+1} e^{max(t, 0)}/(p+1)!, t = xᵀy. Cost: O(n F). Source: Cotter, Keshet & Srebro (2011),
+    §3, without its norm factor.
     """
     blocks = _monomials_by_degree(x, degree)
     xp = array_api_compat.array_namespace(x)
@@ -90,7 +90,7 @@ def _check_directions(x, W):
 
 
 def _check_out(out, shape, like):
-    """Raise ValueError unless `out` can hold features of that shape, in the dtype of `like`."""
+    """Raises: ValueError unless `out` can hold features of that shape, in the dtype of `like`."""
     check_floating(out, "out")
     check_library(out, like, "out and x")
     if (tuple(out.shape), out.dtype) != (shape, like.dtype):
@@ -111,23 +111,23 @@ def _waves(x, W, waves, b, scale):
     return scale * xp.concat([wave(phase) for wave in waves], axis=-1)
 
 
-def _waves_into(room, x, W, waves, b, scale):
-    """`_waves` of NumPy arrays, in the memory of `room`, with no other array."""
+def _waves_into(out, x, W, waves, b, scale):
+    """`_waves` of NumPy arrays, written into `out` without any other array."""
     xp, m = array_api_compat.array_namespace(x, W), W.shape[-2]
-    first, *others = (room[..., i * m : (i + 1) * m] for i in range(len(waves)))
-    xp.matmul(x, xp.matrix_transpose(W), out=first)  # the phase, in the place of a wave
+    first, *others = (out[..., i * m : (i + 1) * m] for i in range(len(waves)))
+    xp.matmul(x, xp.matrix_transpose(W), out=first)  # the phase, where a wave will be
     if b is not None:
         first += b
-    for place, wave in zip((*others, first), (*waves[1:], waves[0]), strict=True):
-        wave(first, out=place)
-    room *= scale
+    for part, wave in zip((*others, first), (*waves[1:], waves[0]), strict=True):
+        wave(first, out=part)
+    out *= scale
 
 
 def _in_steps(x, W, waves, b, scale, out):
-    """`_waves` a few rows at a time, so that several cores may share them; into `out`, if given.
+    """`_waves` a few rows at a time, so that several cores can share them; into `out`, if given.
 
-    On NumPy in the result's own rows, 2.4 times as fast as from fresh arrays. JAX arrays cannot
-    be written into: all at once.
+    On NumPy, writing into the result is 2.4 times as fast as making new arrays. JAX arrays cannot
+    be written into, so there all rows are one step.
     """
     n, shape = x.shape[-2], (*check_lead(x, W), x.shape[-2], W.shape[-2] * len(waves))
     if out is not None:
@@ -158,9 +158,8 @@ def fourier(
     """[cos(x Wᵀ), sin(x Wᵀ)] / √m: φ(x)ᵀφ(y) is the mean of cos(ωᵀ(x − y)) over the rows ω.
 
     No 2π: W is in radians. Shape: (..., n, 2m), dtype that of x (W is cast to it); written into
-    `out` where it is given, which saves fresh memory. Error: unbiased where W is drawn from the
-    kernel's spectrum, and φ(x)ᵀφ(x) = 1; `theory.fourier_variance`.
-    Cost: O(n m d); memory, the result and a few MiB.
+    `out` if given, which saves memory. Error: unbiased if W is drawn from the kernel's spectrum,
+    and φ(x)ᵀφ(x) = 1; `theory.fourier_variance`. Cost: O(n m d); memory, the result and a few MiB.
     Source: Rahimi & Recht (2007), §3; Sutherland & Schneider (2015), its z̃.
 
     >>> import numpy as np
@@ -187,13 +186,13 @@ def fourier_phase(
     b: Float[Array, "m"],
     out: Float[Array, "... n m"] | None = None,
 ) -> Float[Array, "... n m"]:
-    """√(2/m) cos(x Wᵀ + b), b uniform on [0, 2π): φ(x)ᵀφ(y) has the mean of `fourier`'s.
+    """√(2/m) cos(x Wᵀ + b), b uniform on [0, 2π): φ(x)ᵀφ(y) has the same mean as `fourier`.
 
-    Half the features of `fourier` from the same W, and more variance for a Gaussian kernel.
-    Shape: (..., n, m), dtype that of x (W and b are cast to it); into `out` where it is given.
-    Error: unbiased; `theory.fourier_phase_variance`; φ(x)ᵀφ(x) is 1 in the mean only.
-    Cost: O(n m d); memory, the result and a few MiB.
-    Source: Rahimi & Recht (2007), Algorithm 1; Sutherland & Schneider (2015), its z̆.
+    Half the features of `fourier` from the same W, and more variance for a Gaussian kernel. Shape:
+    (..., n, m), dtype that of x (W and b are cast to it); into `out` if given. Error: unbiased;
+    `theory.fourier_phase_variance`; φ(x)ᵀφ(x) is 1 only in the mean. Cost: O(n m d); memory, the
+    result and a few MiB. Source: Rahimi & Recht (2007), Algorithm 1; Sutherland & Schneider (2015),
+    its z̆.
     """
     xp, W = _check_directions(x, W)
     m = W.shape[-2]
@@ -212,11 +211,11 @@ def trigonometric(
 ) -> Float[Array, "... n 2*m"]:
     """e^{‖x‖²/2} [cos(x Wᵀ), sin(x Wᵀ)] / √m: φ(x)ᵀφ(y) estimates exp(xᵀy), unscaled.
 
-    It may be negative, and so may the denominator of an attention built from it.
-    Shape: (..., n, 2m), dtype that of x (W is cast to it).
-    Error: unbiased; `theory.trigonometric_mse`. Cost: O(n m d); memory, the result twice.
-    Raises: ValueError where e^{‖x‖²/2} overflows: from ‖x‖ = 37.7 in float64, 13.3 in float32.
-    Source: Choromanski et al. (2021), §2.3 (h(x) = e^{‖x‖²/2}, sin and cos).
+    It may be negative, and so may the denominator of an attention built from it. Shape:
+    (..., n, 2m), dtype that of x (W is cast to it). Error: unbiased; `theory.trigonometric_mse`.
+    Cost: O(n m d); memory, the result twice. Raises: ValueError where e^{‖x‖²/2} overflows: from
+    ‖x‖ = 37.7 in float64, 13.3 in float32. Source: Choromanski et al. (2021), §2.3 (h(x) =
+    e^{‖x‖²/2}, sin and cos).
     """
     waves = fourier(x, W)  # (..., n, 2m)
     xp = array_api_compat.array_namespace(x)
@@ -233,9 +232,8 @@ def trigonometric(
 def log_positive(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Float[Array, "... n m"]:
     """ωᵀx − ‖x‖²/2 − ln(m)/2 for each row ω: the logarithm of `positive`, which may underflow.
 
-    Shape: (..., n, m), dtype that of x (W is cast to it).
-    Error: rounding of about ε (|ωᵀx| + ‖x‖²). Cost: O(n m d); memory, the result twice.
-    Source: Choromanski et al. (2021), Lemma 1.
+    Shape: (..., n, m), dtype that of x (W is cast to it). Error: rounding of about ε (|ωᵀx| +
+    ‖x‖²). Cost: O(n m d); memory, the result twice. Source: Choromanski et al. (2021), Lemma 1.
     """
     xp, W = _check_directions(x, W)
     return projected(xp, x, W) - (_half_square(xp, x) + math.log(W.shape[-2]) / 2)  # (..., n, m)
@@ -244,11 +242,10 @@ def log_positive(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Floa
 def positive(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Float[Array, "... n m"]:
     """exp(x Wᵀ − ‖x‖²/2) / √m: φ(x)ᵀφ(y) estimates exp(xᵀy), unscaled, and is never negative.
 
-    Shape: (..., n, m), dtype that of x (W is cast to it).
-    Error: unbiased; `theory.positive_mse`. Cost: O(n m d); memory, the result twice.
-    Source: Choromanski et al. (2021), Lemma 1 and §2.3 (h(x) = e^{−‖x‖²/2}, f₁ = exp).
-    Differs from the paper: no ε is added, so that the estimate is unbiased; a stable
-    attention keeps the logarithms instead (`attention.favor_attention`).
+    Shape: (..., n, m), dtype that of x (W is cast to it). Error: unbiased; `theory.positive_mse`.
+    Cost: O(n m d); memory, the result twice. Source: Choromanski et al. (2021), Lemma 1 and §2.3
+    (h(x) = e^{−‖x‖²/2}, f₁ = exp). Differs from the paper: no ε, so that the estimate is unbiased;
+    `attention.favor_attention` keeps the logarithms instead, for stability.
 
     >>> import numpy as np
     >>> from performer_course import features, kernels, projections
@@ -272,9 +269,8 @@ def log_hyperbolic(
 ) -> Float[Array, "... n 2*m"]:
     """[ωᵀx, −ωᵀx] − ‖x‖²/2 − ln(2m)/2: the logarithm of `hyperbolic`, which may underflow.
 
-    Shape: (..., n, 2m), dtype that of x (W is cast to it).
-    Error: rounding of about ε (|ωᵀx| + ‖x‖²). Cost: O(n m d); memory, the result twice.
-    Source: Choromanski et al. (2021), Lemma 1.
+    Shape: (..., n, 2m), dtype that of x (W is cast to it). Error: rounding of about ε (|ωᵀx| +
+    ‖x‖²). Cost: O(n m d); memory, the result twice. Source: Choromanski et al. (2021), Lemma 1.
     """
     xp, W = _check_directions(x, W)
     a = projected(xp, x, W)  # (..., n, m)
@@ -285,10 +281,10 @@ def log_hyperbolic(
 def hyperbolic(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Float[Array, "... n 2*m"]:
     """[exp(x Wᵀ), exp(−x Wᵀ)] e^{−‖x‖²/2} / √(2m): φ(x)ᵀφ(y) estimates exp(xᵀy), unscaled.
 
-    φ(x)ᵀφ(y) = Λ (1/m) Σ cosh(ωᵀ(x + y)): `positive` averaged over ω and −ω.
-    Shape: (..., n, 2m), dtype that of x (W is cast to it).
-    Error: unbiased; `theory.hyperbolic_mse`. Cost: O(n m d); memory, the result twice.
-    Source: Choromanski et al. (2021), Lemma 1 and §2.3 (f₁ = exp(u), f₂ = exp(−u)).
+    φ(x)ᵀφ(y) = Λ (1/m) Σ cosh(ωᵀ(x + y)): `positive` averaged over ω and −ω. Shape: (..., n, 2m),
+    dtype that of x (W is cast to it). Error: unbiased; `theory.hyperbolic_mse`. Cost: O(n m d);
+    memory, the result twice. Source: Choromanski et al. (2021), Lemma 1 and §2.3 (f₁ = exp(u), f₂ =
+    exp(−u)).
     """
     logarithm = log_hyperbolic(x, W)  # (..., n, 2m)
     xp = array_api_compat.array_namespace(logarithm)
@@ -296,7 +292,7 @@ def hyperbolic(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Float[
 
 
 def _check_rho(xp, rho, x):
-    """rho as an array (d,) like a row of x: one ρ for each axis. Raises: ValueError."""
+    """rho as an array (d,), one ρ for each axis of x. Raises: ValueError."""
     d, device = x.shape[-1], array_api_compat.device(x)
     if not array_api_compat.is_array_api_obj(rho) or not rho.ndim:
         rho = check_number(rho, "rho", above=0.0, like=x)
@@ -313,11 +309,11 @@ def sharp(
     """∏ᵢ (1−4aᵢ)^{1/4} e^{aᵢωᵢ² + √(1−4aᵢ) ωᵢxᵢ − xᵢ²/2} / √m for each row ω, a = (1 − 1/ρ)/8.
 
     φ(x)ᵀφ(y) estimates exp(xᵀy), is never negative, and has a shorter tail for 0 < ρ < 1:
-    positive features of directions that are √(1−4a) as wide, each weighed by how much too often
-    it comes. rho: a number, or one for each axis; ρ = 1 is `positive`. `theory.best_rho`.
-    Shape: (..., n, m), dtype that of x (W and rho are cast to it).
-    Error: unbiased; `theory.sharp_mse`. Cost: O(n m d); memory, the result twice.
-    Source: Likhosherstov et al. (2022), FAVOR++ (one ρ); (2023), one for each axis.
+    importance sampling, with directions √(1−4a) times as wide and their density ratio as weights.
+    rho: a number, or one for each axis; ρ = 1 is `positive`. `theory.best_rho`. Shape: (..., n, m),
+    dtype that of x (W and rho are cast to it). Error: unbiased; `theory.sharp_mse`. Cost: O(n m d);
+    memory, the result twice. Source: Likhosherstov et al. (2022), FAVOR++ (one ρ); (2023), one for
+    each axis.
     """
     xp, W = _check_directions(x, W)
     rho = _check_rho(xp, rho, x)  # (d,)
@@ -327,11 +323,11 @@ def sharp(
 
 
 def relu(x: Float[Array, "... n d"]) -> Float[Array, "... n d"]:
-    """max(x, 0), each coordinate by itself: φ(x)ᵀφ(y) ≥ 0.
+    """max(x, 0) in each coordinate: φ(x)ᵀφ(y) ≥ 0.
 
-    Shape and dtype: those of x. Error: exact; it estimates no softmax, and a row without a
-    positive coordinate has no weight at all. Cost: O(n d).
-    Source: Choromanski et al. (2021), §2.2 (f = ReLU). Differs from the paper: no ε.
+    Shape and dtype: those of x. Error: exact; it estimates no softmax, and a row without a positive
+    coordinate has no weight at all. Cost: O(n d). Source: Choromanski et al. (2021), §2.2 (f =
+    ReLU). Differs from the paper: no ε.
     """
     xp = check_array(x, "x", "n, d")
     return xp.where(x > 0, x, xp.zeros_like(x))

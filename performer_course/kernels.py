@@ -1,8 +1,8 @@
 """The kernels, exactly: each function returns a Gram matrix, one entry for each pair of rows.
 
 x: (..., n, d) and y: (..., p, d) give (..., n, p); leading axes broadcast. All are positive
-definite (lesson 02). All raise ValueError for unlike widths d, unlike libraries, empty,
-integer, float128 or masked input, (on NumPy) what is not finite or above 5e138 (float64), 2e17
+definite (lesson 02). All raise ValueError for different widths d or libraries, empty, integer,
+float128 or masked input, (on NumPy) non-finite entries or entries above 5e138 (float64), 2e17
 (float32) or 147 (float16), and parameters out of range.
 """
 
@@ -16,7 +16,7 @@ from ._stable import squared_norm
 
 
 def _check_pair(x, y):
-    """The namespace of two sets of points of one width; these, in one dtype."""
+    """The namespace of two sets of points of one width, and the points in one dtype."""
     check_array(x, "x", "n, d", wide=False)
     xp = check_shape(y, "y", (..., "p", x.shape[-1]), x, "x", like=y, wide=False)
     check_lead(x, y, names="x and y")
@@ -29,16 +29,16 @@ def polynomial(
 ) -> Float[Array, "... n p"]:
     """(xᵀy + c)^p with p = `degree` ≥ 1 and c = `offset` ≥ 0, for each pair of rows.
 
-    scikit-learn's `polynomial_kernel` with gamma=1 and coef0=c, whose own defaults are others.
-    Error: exact to rounding. Cost: O(n p (d + degree)).
-    Source: Schölkopf & Smola (2002), Prop. 2.1; its features are `features.monomials`.
+    scikit-learn's `polynomial_kernel` with gamma=1 and coef0=c, which are not its defaults. Error:
+    exact to rounding. Cost: O(n p (d + degree)). Source: Schölkopf & Smola (2002), Prop. 2.1; its
+    features are `features.monomials`.
     """
     xp, x, y = _check_pair(x, y)
     degree = check_count(degree, "degree")
     offset = check_number(offset, "offset", least=0.0, like=x)
     base = x @ xp.matrix_transpose(y) + offset  # (..., n, p)
-    # p − 1 products. `**` is as fast for a square only: beyond, NumPy takes logarithms, 3 to 12
-    # times as slow for p = 3 and 5 on a CPU without AVX-512, and with other last bits.
+    # p − 1 products: for p > 2, NumPy's `**` takes logarithms, 3 to 12 times as slow for p = 3
+    # and 5 on a CPU without AVX-512, and with other last bits.
     return math.prod([base] * (degree - 1), start=base)
 
 
@@ -47,13 +47,13 @@ def gaussian(
 ) -> Float[Array, "... n p"]:
     """exp(−γ ‖x − y‖²), γ = `gamma` > 0 in units of 1/length². Also called RBF.
 
-    Error: exact up to rounding of about γ ε (‖x − c‖² + ‖y − c‖²), c the mean of y, ε the
-    dtype's precision: distances come from one matrix product, about a common centre.
-    Cost: O(n p d). Source: Schölkopf & Smola (2002), §2.3.
+    Error: exact up to rounding of about γ ε (‖x − c‖² + ‖y − c‖²), c the mean of y, ε the dtype's
+    precision, because distances come from one matrix product. Cost: O(n p d). Source: Schölkopf &
+    Smola (2002), §2.3.
     """
     xp, x, y = _check_pair(x, y)
     gamma = check_number(gamma, "gamma", above=0.0, like=x)
-    centre = xp.mean(y, axis=-2, keepdims=True)  # (..., 1, d): distances do not see a shift
+    centre = xp.mean(y, axis=-2, keepdims=True)  # (..., 1, d): a shift changes no distance
     x, y = x - centre, y - centre
     x_square = xp.expand_dims(squared_norm(xp, x), axis=-1)  # (..., n, 1)
     y_square = xp.expand_dims(squared_norm(xp, y), axis=-2)  # (..., 1, p)
@@ -62,7 +62,7 @@ def gaussian(
 
 
 def _differences(x, y):
-    """x_i − y_i for i = 1 … d, one (..., n, p) array after the other: never n × p × d."""
+    """x_i − y_i for i = 1 … d, one (..., n, p) array at a time: never n × p × d."""
     for i in range(x.shape[-1]):
         yield x[..., :, None, i] - y[..., None, :, i]
 

@@ -1,10 +1,9 @@
-"""Random directions W, one row each: (m, d), float64, drawn on the host.
+"""Random directions W, one per row: (m, d), float64, drawn on the host.
 
-All randomness of the course comes from one `numpy.random.Generator`; `to_like` moves a draw to
-where the data lives. Five ways to draw rows for the kernel exp(−‖δ‖²/2) come first, listed in
-METHODS; for exp(−γ‖δ‖²) multiply any of them by √(2γ). The spectral samplers for other kernels
-follow, each named as its kernel in `kernels`. All raise ValueError for m or d below 1, an rng
-that is no Generator, and parameters out of range.
+All randomness of the course comes from one `numpy.random.Generator`; `to_like` moves a draw to the
+device. METHODS lists ways to draw rows for the kernel exp(−‖δ‖²/2); for exp(−γ‖δ‖²) multiply them
+by √(2γ). The spectral samplers for other kernels follow, each named as its kernel in `kernels`. All
+raise ValueError for m or d below 1, an rng that is no Generator, and parameters out of range.
 """
 
 import math
@@ -43,9 +42,9 @@ def iid(rng, m: int, d: int) -> np.ndarray:
 def _rotations(rng, blocks, d):
     """`blocks` independent orthogonal matrices, uniform (Haar): (blocks, d, d).
 
-    QR alone is not uniform: LAPACK fixes the sign of the first entry of its first column.
-    Multiplying each column by the sign of R's diagonal entry cures it, as Mezzadri (2007) shows in
-    "A correct and efficient algorithm".
+    QR alone is not uniform, because LAPACK fixes the sign of the first entry of its first column;
+    each column times the sign of R's diagonal entry is, see Mezzadri (2007), "A correct and
+    efficient algorithm".
     """
     Q, R = np.linalg.qr(rng.standard_normal((blocks, d, d)))
     signs = np.sign(np.diagonal(R, axis1=-2, axis2=-1))  # (blocks, d)
@@ -55,13 +54,12 @@ def _rotations(rng, blocks, d):
 def orthogonal(rng, m: int, d: int, norms: str | np.ndarray = "chi") -> np.ndarray:
     """Rows orthogonal to one another in blocks of d, each of uniform direction.
 
-    More than d rows come as independent blocks, the last one cut.
-    norms: "chi", independent χ_d norms, so that each row is N(0, I) as in `iid`; "fixed", all
-    √d, which estimates another kernel (`theory.fixed_norm_mean`); "shared", one χ_d norm for
-    all rows, kept to show why not: for m ≤ d a pair sees exactly the iid law, and for m > d the
-    variance does not even fall to 0. Or an array (m,) of lengths, those of iid rows of any other
-    spectrum that depends on ‖ω‖ alone, such as `matern`'s.
-    Shape: (m, d). Error: `theory.orthogonal_fourier_variance`, `theory.fixed_norm_mse`,
+    More than d rows are independent blocks, the last one cut. norms: "chi", independent χ_d norms,
+    so that each row is N(0, I) as in `iid`; "fixed", all √d, which estimates another kernel
+    (`theory.fixed_norm_mean`); "shared", one χ_d norm for all rows, a counterexample: for m ≤ d a
+    pair sees exactly the iid law, and for m > d the variance does not even fall to 0. Or an array
+    (m,) of lengths, those of iid rows of another spectrum that depends on ‖ω‖ only, such as
+    `matern`'s. Shape: (m, d). Error: `theory.orthogonal_fourier_variance`, `theory.fixed_norm_mse`,
     `theory.shared_norm_variance`. Cost: O(m d²) for the QR. Source: Yu et al. (2016), §3.
 
     >>> import numpy as np
@@ -88,11 +86,11 @@ def orthogonal(rng, m: int, d: int, norms: str | np.ndarray = "chi") -> np.ndarr
 
 
 def _lengths(norms, m):
-    """norms as a column (m, 1). Raises: ValueError where they are not m lengths."""
+    """norms as a column (m, 1). Raises: ValueError unless they are m finite lengths."""
     norms = check_real(norms, "norms")
     if norms.shape != (m,) or not np.isfinite(norms).all() or (norms < 0).any():
         raise ValueError(
-            f"norms must be one of {NORMS}, or {m} finite lengths, one a row, "
+            f"norms must be one of {NORMS}, or {m} finite lengths, one per row, "
             f"got an array of shape {norms.shape}"
         )
     return norms[:, None]
@@ -101,9 +99,9 @@ def _lengths(norms, m):
 def fwht(x: np.ndarray) -> np.ndarray:
     """H x along the first axis, H the Walsh–Hadamard matrix, entries ±1/√D: Hᵀ = H = H⁻¹.
 
-    x: (D, ...), D a power of two. One butterfly (a, b) → (a + b, a − b) for each bit of D.
-    Shape: that of x. Error: exact to rounding. Cost: O(D log D) a column, against D² with a
-    matrix. Source: Fino & Algazi (1976).
+    x: (D, ...), D a power of two. One butterfly (a, b) → (a + b, a − b) for each bit of D. Shape:
+    that of x. Error: exact to rounding. Cost: O(D log D) per column, D² with a matrix. Source: Fino
+    & Algazi (1976).
     """
     x = check_real(x, "x")
     shape, D = x.shape, x.shape[0] if x.ndim else 0
@@ -123,9 +121,9 @@ def fwht(x: np.ndarray) -> np.ndarray:
 def hadamard_signs(rng, m: int, d: int, stages: int = 3) -> np.ndarray:
     """The random signs on the diagonals of D₁, D₂, D₃, …, for each block of `hadamard`.
 
-    Shape: (blocks, stages, D), D the least power of two ≥ d, blocks = ⌈m/D⌉.
-    Cost: stages · D numbers a block, where an orthogonal block holds d².
-    Source: Yu et al. (2016), §4, with three stages.
+    Shape: (blocks, stages, D), D the smallest power of two ≥ d, blocks = ⌈m/D⌉. Cost: stages · D
+    numbers per block; an orthogonal block holds d². Source: Yu et al. (2016), §4, with three
+    stages.
     """
     m, d = _check(rng, m, d)
     D = 2 ** (d - 1).bit_length()
@@ -135,11 +133,10 @@ def hadamard_signs(rng, m: int, d: int, stages: int = 3) -> np.ndarray:
 def hadamard_transform(signs: np.ndarray, x: np.ndarray) -> np.ndarray:
     """√D H D₁ H D₂ H D₃ x for each block of signs, without the matrix.
 
-    signs: (blocks, stages, D) from `hadamard_signs`, so H D_i for each stage; x: (d, n), d ≤ D, one
-    column a point, padded with zeros to D. Shape: (blocks·D, n), which is W x for the W of
-    `hadamard`. On the host alone; the maps of `features` take the rows W, and none takes this.
-    Error: exact to rounding. Cost: O(blocks · stages · D log D) a point.
-    Source: Yu et al. (2016), §4 (SORF).
+    signs: (blocks, stages, D) from `hadamard_signs`, one H D_i for each stage; x: (d, n), d ≤ D,
+    one column per point, padded with zeros to D. Shape: (blocks·D, n), which is W x for the W of
+    `hadamard`. On the host only; the maps of `features` take W itself. Error: exact to rounding.
+    Cost: O(blocks · stages · D log D) per point. Source: Yu et al. (2016), §4 (SORF).
     """
     x, signs = check_real(x, "x"), check_real(signs, "signs")
     D = signs.shape[-1] if signs.ndim == 3 else 0
@@ -158,16 +155,15 @@ def hadamard_transform(signs: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def hadamard(rng, m: int, d: int, stages: int = 3) -> np.ndarray:
-    """The rows of √D H D₁ H D₂ H D₃: orthogonal, of norm √D, from 3 D signs a block.
+    """The rows of √D H D₁ H D₂ H D₃: orthogonal, of norm √D, from 3 D signs per block.
 
-    D is the least power of two ≥ d. For d < D the last D − d columns are cut: a row then has
-    norm √d only in the mean of its square, and rows are no longer exactly orthogonal.
-    stages: how many H D_i; the published rows have three.
-    Shape: (m, d); independent blocks of D rows, the last one cut.
-    Error: biased nearly as fixed norms are, `theory.hadamard_mean`. In few dimensions a loss beyond
-    r ≈ 2 where δ lies along few axes, or all |δⱼ| are equal: at d = 16 a fourth stage mends half
-    of it, at d = 64 hardly any is left.
-    Cost: O(m d log D) a stage. Source: Yu et al. (2016), §4 (SORF).
+    D is the smallest power of two ≥ d. For d < D the last D − d columns are cut: rows then have
+    norm √D only in the mean of the square, and are not exactly orthogonal. stages: how many H D_i;
+    the published rows have three. Shape: (m, d); independent blocks of D rows, the last one cut.
+    Error: biased nearly as fixed norms are, `theory.hadamard_mean`. In few dimensions there is a
+    loss beyond r ≈ 2 where δ is along few axes, or all |δⱼ| are equal: at d = 16 a fourth stage
+    removes half of it, at d = 64 hardly any is left. Cost: O(m d log D) per stage. Source: Yu et
+    al. (2016), §4 (SORF).
     """
     signs = hadamard_signs(rng, m, d, stages)
     return hadamard_transform(signs, np.eye(d))[:m]
@@ -176,14 +172,13 @@ def hadamard(rng, m: int, d: int, stages: int = 3) -> np.ndarray:
 def simplex(rng, m: int, d: int) -> np.ndarray:
     """Blocks of d rows that point away from one another: cosine −1/(d−1) between any two.
 
-    Independent χ_d norms, so that each row is N(0, I); independent blocks, the last one cut.
-    Shape: (m, d), d ≥ 2. Error: unbiased; `theory.simplex_positive_variance`, and
-    `theory.simplex_fourier_variance`. Cost: O(m d²).
-    Source: Reid et al. (2023), §3.
+    Independent χ_d norms, so that each row is N(0, I); independent blocks, the last one cut. Shape:
+    (m, d), d ≥ 2. Error: unbiased; `theory.simplex_positive_variance`,
+    `theory.simplex_fourier_variance`. Cost: O(m d²). Source: Reid et al. (2023), §3.
     """
     m, d = _check(rng, m, d)
     if d == 1:
-        raise ValueError("simplex needs d of at least 2, got 1: one row has none to avoid")
+        raise ValueError("simplex needs d of at least 2, got 1: one row has no other to avoid")
     blocks = math.ceil(m / d)
     corners = math.sqrt(d / (d - 1)) * (np.eye(d) - 1 / d)  # (d, d), unit rows
     directions = (corners @ _rotations(rng, blocks, d)).reshape(blocks * d, d)[:m]  # (m, d)
@@ -191,17 +186,17 @@ def simplex(rng, m: int, d: int) -> np.ndarray:
 
 
 def sobol(rng, m: int, d: int) -> np.ndarray:
-    """The first m points of a scrambled Sobol sequence, through the inverse normal CDF.
+    """Quasi-Monte Carlo: the first m points of a scrambled Sobol sequence, made normal.
 
-    Each row is N(0, I), up to the 2⁻³⁰ grid of the sequence; together they fill space more
-    evenly than chance. Shape: (m, d), d ≤ 21201. Error: unbiased; no closed form for the
-    variance, which depends on the direction of δ: along an axis it is least, along two of many
-    axes it can exceed that of `iid`. In 2 dimensions the RMS error of a Gaussian kernel falls
-    about like 1/m, for m a power of two. Cost: O(m d). Source: Yang, Sindhwani, Avron &
-    Mahoney (2014); Joe & Kuo (2008) for the sequence.
+    Each row is N(0, I) (by the inverse normal CDF), up to the 2⁻³⁰ grid of the sequence; together
+    they fill space more evenly than independent rows. Shape: (m, d), d ≤ 21201. Error: unbiased; no
+    closed form for the variance, which depends on the direction of δ: along an axis it is smallest,
+    along two of many axes it can exceed that of `iid`. In 2 dimensions the RMS error of a Gaussian
+    kernel falls about like 1/m, for m a power of two. Cost: O(m d). Source: Yang, Sindhwani, Avron
+    & Mahoney (2014); Joe & Kuo (2008) for the sequence.
     """
     m, d = _check(rng, m, d)
-    from scipy.stats import qmc  # here, since it takes longer than all other imports together
+    from scipy.stats import qmc  # slower than all other imports together
 
     points = qmc.Sobol(d, scramble=True, bits=30, rng=rng).random_base2((m - 1).bit_length())
     return ndtri(points[:m] + 2.0**-31)  # the middle of each grid cell: never 0, never 1
@@ -220,9 +215,9 @@ METHODS = {
 def phases(rng, m: int) -> np.ndarray:
     """The offsets b of `features.fourier_phase`: uniform on the whole circle, [0, 2π).
 
-    Shape: (m,), in radians. They make E cos(ωᵀ(x + y) + 2b) vanish; the half circle [0, π)
-    would do too, since a Gram matrix does not see the sign of a feature.
-    Source: Rahimi & Recht (2007), Algorithm 1.
+    Shape: (m,), in radians. They make E cos(ωᵀ(x + y) + 2b) vanish; so would the half circle [0,
+    π), because a Gram matrix does not depend on the sign of a feature. Source: Rahimi & Recht
+    (2007), Algorithm 1.
     """
     m, _ = _check(rng, m, 1)
     return rng.uniform(0.0, 2 * math.pi, size=m)
@@ -240,9 +235,9 @@ def gaussian(rng, m: int, d: int, gamma: float = 0.5) -> np.ndarray:
 def laplacian(rng, m: int, d: int, gamma: float = 1.0) -> np.ndarray:
     """Frequencies of exp(−γ‖δ‖₁): coordinates independent, Cauchy of scale γ.
 
-    The sum of |δᵢ|, not the length ‖δ‖: exp(−‖δ‖/ℓ) is `matern` with ν = ½.
-    Shape: (m, d), in units of 1/length; heavy tails: the largest is of order γ m d, and
-    float32 features lose digits there. Source: Rahimi & Recht (2007), Fig. 1 (γ = 1).
+    The sum of |δᵢ|, not the length ‖δ‖: exp(−‖δ‖/ℓ) is `matern` with ν = ½. Shape: (m, d), in units
+    of 1/length; heavy tails: the largest is of order γ m d, where float32 features lose digits.
+    Source: Rahimi & Recht (2007), Fig. 1 (γ = 1).
     """
     m, d = _check(rng, m, d)
     gamma = check_number(gamma, "gamma", above=0.0)
@@ -252,9 +247,9 @@ def laplacian(rng, m: int, d: int, gamma: float = 1.0) -> np.ndarray:
 def cauchy(rng, m: int, d: int, gamma: float = 1.0) -> np.ndarray:
     """Frequencies of ∏ 1/(1 + γδᵢ²): coordinates independent, Laplace of scale √γ.
 
-    The product over coordinates; 1/(1 + γ‖δ‖²), which some call by this name, is another kernel.
-    Shape: (m, d), in units of 1/length. Source: Rahimi & Recht (2007), Fig. 1.
-    Differs from the paper: `kernels.cauchy` has no factor 2.
+    Not of 1/(1 + γ‖δ‖²), which is sometimes called by this name. Shape: (m, d), in units of
+    1/length. Source: Rahimi & Recht (2007), Fig. 1. Differs from the paper: `kernels.cauchy` has no
+    factor 2.
     """
     m, d = _check(rng, m, d)
     gamma = check_number(gamma, "gamma", above=0.0)
@@ -264,8 +259,8 @@ def cauchy(rng, m: int, d: int, gamma: float = 1.0) -> np.ndarray:
 def matern(rng, m: int, d: int, nu: float = 1.5, length: float = 1.0) -> np.ndarray:
     """Frequencies of the Matérn kernel: multivariate t with 2ν degrees of freedom, scale 1/ℓ.
 
-    ω = g √(2ν/c) / ℓ with g ~ N(0, I), c ~ χ²_{2ν}; any ν > 0, ℓ = `length`.
-    Shape: (m, d), in units of 1/length. Source: Rasmussen & Williams (2006), eq. 4.15.
+    ω = g √(2ν/c) / ℓ with g ~ N(0, I), c ~ χ²_{2ν}; any ν > 0, ℓ = `length`. Shape: (m, d), in
+    units of 1/length. Source: Rasmussen & Williams (2006), eq. 4.15.
     """
     m, d = _check(rng, m, d)
     nu = check_number(nu, "nu", above=0.0)

@@ -1,20 +1,20 @@
-"""What each estimator's mean and variance are, in closed form: one function a formula.
+"""The mean and variance of each estimator in closed form: one function per formula.
 
-Host side: NumPy and SciPy. r = ‖δ‖, δ = x − y, and z = ‖x + y‖ are numbers or arrays; the result
-has their shape; m directions in dimension d. Everything estimates the Gaussian kernel
-K = exp(−r²/2), which is exp(−γ‖x − y‖²) at γ = ½, or, for the positive features, exp(z²/2) =
-E exp(ωᵀ(x + y)); what the softmax kernel multiplies that by, Λ = exp(−(‖x‖² + ‖y‖²)/2), multiplies
-its variance by Λ². At another γ, with directions times √(2γ), give √(2γ)‖δ‖ for r.
-All raise ValueError for negative or non-finite lengths, what is no real number (text, dates,
-booleans, complex numbers), m or d below 1, and entries of vectors, v and rho beyond 1e50. What is
-larger than a float holds is inf, and nothing else is. A length beyond 1e100 counts as 1e100: the
-exponential of its square is 0 or inf either way.
+On the host: NumPy and SciPy. r = ‖δ‖, δ = x − y, and z = ‖x + y‖ are numbers or arrays; the result
+has their shape; m directions in dimension d. The estimated kernel is the Gaussian kernel K =
+exp(−r²/2), which is exp(−γ‖x − y‖²) at γ = ½, or, for positive features, exp(z²/2) = E exp(ωᵀ(x +
+y)); the softmax kernel multiplies that by Λ = exp(−(‖x‖² + ‖y‖²)/2), and its variance by Λ². For
+another γ, with directions times √(2γ), let r = √(2γ)‖δ‖. All raise ValueError for negative or
+non-finite lengths, what is not a real number (text, dates, booleans, complex numbers), m or d below
+1, and entries of vectors, v and rho beyond 1e50. A result is inf only where it is larger than a
+float can hold. A length beyond 1e100 counts as 1e100, because the exponential of its square is 0 or
+inf either way.
 
-One idea carries most of it. For two directions, cos(ω₁ᵀδ) cos(ω₂ᵀδ) is the mean of
-cos((ω₁ ± ω₂)ᵀδ), and where ω₁ ± ω₂ points anywhere with equal chance only its length R counts:
-E cos = E ₀F₁(; d/2; −R² r²/4). Orthogonal rows have R² ~ χ²_{2d}, which gives ₁F₁. A covariance
-is a small difference of two such numbers; where the length is short, its Taylor series is summed
-instead, so that the variance of near-duplicate rows keeps its digits and its sign.
+Most formulas rest on one idea. For two directions, cos(ω₁ᵀδ) cos(ω₂ᵀδ) is the mean of cos((ω₁ ±
+ω₂)ᵀδ), and if ω₁ ± ω₂ has a uniform direction only its length R matters: E cos = E ₀F₁(; d/2; −R²
+r²/4). Orthogonal rows have R² ~ χ²_{2d}, which gives ₁F₁. A covariance is a small difference of two
+such numbers; for short lengths its Taylor series is summed instead, so that the variance of
+near-duplicate rows keeps its digits and its sign.
 """
 
 import math
@@ -26,8 +26,8 @@ from scipy.special import betaln, factorial, gammaln, hyp0f1, hyp1f1, ive, log_s
 from ._arguments import check_count, check_lead, check_number, check_real
 from .projections import fwht
 
-LONGEST, LARGEST = 1e100, 1e50  # of a length; of an entry, so that no product of six overflows
-REACH = (-1e7, 100.0)  # of s in a covariance: beyond it is 0 beside the variance of one row
+LONGEST, LARGEST = 1e100, 1e50  # length; entry, so that no product of six overflows
+REACH = (-1e7, 100.0)  # of s in a covariance, which beyond is 0 next to the variance of one row
 
 
 def _not_negative(value, name):
@@ -53,14 +53,14 @@ def _moderate(value, name):
 
 
 def _raised(a, b):
-    """a e^b: 0 where a is 0, and inf only where the product is, for e^b alone may overflow."""
+    """a e^b: 0 where a is 0, and inf only where the product is, although e^b may overflow."""
     third = np.exp(np.minimum(b / 3, 700.0))
     with np.errstate(over="ignore"):
         return a * third * third * third
 
 
 def _same_block(m, d):
-    """Among m rows in blocks of d, the last cut: ordered pairs i ≠ j in one block, over m²."""
+    """Ordered pairs i ≠ j in one block, over m², among m rows in blocks of d, the last one cut."""
     m, d = check_count(m, "m"), check_count(d, "d")
     full, last = divmod(m, d)
     return (full * d * (d - 1) + last * (last - 1)) / m**2
@@ -69,9 +69,9 @@ def _same_block(m, d):
 def _bessel(s, d, less=0.0):
     """₀F₁(; d/2; s/4) e^{−less} = E exp(√s u − less), u a coordinate of a random unit vector.
 
-    Up to d = 99 by SciPy's functions, which overflow at large d. There the trapezoidal rule over
-    u = cos θ, density ∝ sin^{d−2} θ, is exact to rounding once it has |√s| + d nodes where the
-    integrand is not 0; for √s = 8d i the mean is.
+    SciPy's functions overflow at large d, so from d = 100 on this is the trapezoidal rule over u =
+    cos θ, density ∝ sin^{d−2} θ, which is exact to rounding with |√s| + d nodes where the integrand
+    is not 0; at √s = 8d i the mean is 0.
     """
     s = np.maximum(s, -64.0 * d**2) if d >= 100 else np.asarray(s, dtype=float)
     if d < 100:
@@ -85,7 +85,9 @@ def _bessel(s, d, less=0.0):
     nodes = 64 + d + int(np.abs(root.imag).max(initial=0))
     theta = (np.arange(nodes) + 0.5) * end / nodes
     weight = (d - 2) * np.log(np.sin(theta))
-    whole = np.exp(weight).sum(axis=-1, keepdims=True)  # of the same nodes: 1 − mean keeps digits
+    whole = np.exp(weight).sum(
+        axis=-1, keepdims=True
+    )  # from the same nodes, so that 1 − mean keeps digits
     whole = np.where(end < math.pi, np.exp(betaln((d - 1) / 2, 0.5)) * nodes / end, whole)
     less = np.asarray(less)[..., None]
     near = root - less - 2 * root * np.sin(theta / 2) ** 2  # where √s is large, cos θ rounds to 1
@@ -97,13 +99,13 @@ TERMS = 24  # of a Taylor series at |s| ≤ 1: the next one is below 1e-23
 
 
 def _taylor(coefficients, s):
-    """Σ_k c_k s^k / k! for |s| ≤ 1; a larger s, for which it is not used, counts as 0."""
+    """Σ_k c_k s^k / k! for |s| ≤ 1; a larger s, where it is not used, counts as 0."""
     s = np.where(np.abs(s) <= 1, s, 0.0)
     return polyval(s, coefficients / factorial(np.arange(len(coefficients))))
 
 
 def _missing(d, step, rise):
-    """1 − ∏_{i<k} (d + rise·i)/(d + step·i) for k = 0, 1, …, from positive terms alone."""
+    """1 − ∏_{i<k} (d + rise·i)/(d + step·i) for k = 0, 1, …, from positive terms only."""
     gaps = [0.0]
     for k in range(TERMS):
         gaps.append(((step - rise) * k + (d + rise * k) * gaps[k]) / (d + step * k))
@@ -116,8 +118,7 @@ def _missing(d, step, rise):
 def fourier_variance(r, m: int):
     """Var = (1 − e^{−r²})² / (2m): `features.fourier`, iid rows, Gaussian kernel; no bias.
 
-    r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
-    Source: Sutherland & Schneider (2015), §2.1, with m = D/2.
+    r = √(2γ)‖δ‖. Source: Sutherland & Schneider (2015), §2.1, with m = D/2.
     """
     r, m = _length(r, "r"), check_count(m, "m")
     return np.expm1(-(r**2)) ** 2 / (2 * m)
@@ -126,9 +127,9 @@ def fourier_variance(r, m: int):
 def fourier_phase_variance(r, m: int):
     """Var = (1 + K⁴/2 − K²) / m: `features.fourier_phase`, iid rows, Gaussian kernel; no bias.
 
-    r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ. K = e^{−r²/2}.
-    Per feature it loses to `fourier` at every r: (1 + K⁴/2 − K²)/F against (1 + K⁴ − 2K²)/F.
-    Source: Sutherland & Schneider (2015), §2.1, with m = D.
+    r = √(2γ)‖δ‖, K = e^{−r²/2}. With F features it is larger than that of `fourier` at every r: (1
+    + K⁴/2 − K²)/F against (1 + K⁴ − 2K²)/F. Source: Sutherland & Schneider (2015), §2.1, with m =
+    D.
     """
     r = _length(r, "r")
     return shift_invariant_phase_variance(np.exp(-(r**2) / 2), np.exp(-2 * r**2), m)
@@ -137,8 +138,8 @@ def fourier_phase_variance(r, m: int):
 def shift_invariant_variance(k, k2, m: int):
     """Var = (1 + k(2δ) − 2k(δ)²) / (2m): `features.fourier`, any shift-invariant k, k(0) = 1.
 
-    k, k2: the kernel at δ and at 2δ, whatever its γ. Rows iid from its spectrum.
-    Source: Sutherland & Schneider (2015), §2.1.
+    k, k2: the kernel at δ and at 2δ, for any γ. Rows iid from its spectrum. Source: Sutherland &
+    Schneider (2015), §2.1.
     """
     (k, k2), m = _of_a_kernel(k, k2), check_count(m, "m")
     return (1 + k2 - 2 * k**2) / (2 * m)
@@ -147,9 +148,8 @@ def shift_invariant_variance(k, k2, m: int):
 def shift_invariant_phase_variance(k, k2, m: int):
     """Var = (1 + k(2δ)/2 − k(δ)²) / m: `features.fourier_phase`, any such k.
 
-    k, k2: the kernel at δ and at 2δ, whatever its γ.
-    More than `fourier` has for as many features exactly where k(2δ)/2 < k(δ)².
-    Source: Sutherland & Schneider (2015), §2.1.
+    k, k2: the kernel at δ and at 2δ, for any γ. Larger than that of `fourier` with as many features
+    exactly where k(2δ)/2 < k(δ)². Source: Sutherland & Schneider (2015), §2.1.
     """
     (k, k2), m = _of_a_kernel(k, k2), check_count(m, "m")
     return (1 + k2 / 2 - k**2) / m
@@ -177,10 +177,9 @@ def positive_variance(z, m: int):
 def orthogonal_fourier_variance(r, m: int, d: int):
     """Var = (1 − e^{−r²})²/(2m) + c [₁F₁(d; d/2; −r²/2) − e^{−r²}]: `orthogonal`; no bias.
 
-    c = (m − 1)/m for m ≤ d, (d − 1)/m for full blocks of d. At m = d and r → 0 the ratio to
-    iid is 3/(d + 2). In the plane the bracket is e^{−r²/2} (1 − r²/2 − e^{−r²/2}) ≤ 0; for d ≥ 3
-    the ratio passes 1 at large r, by 1.5 % at most (d = 4). Error: to rounding, at any r.
-    r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
+    r = √(2γ)‖δ‖; c = (m − 1)/m for m ≤ d, (d − 1)/m for full blocks of d. At m = d and r → 0 the
+    ratio to iid is 3/(d + 2). In the plane the bracket is e^{−r²/2} (1 − r²/2 − e^{−r²/2}) ≤ 0; for
+    d ≥ 3 the ratio exceeds 1 at large r, by 1.5 % at most (d = 4). Error: rounding, at any r.
     Source: Yu et al. (2016), Theorem 1, exact where the paper bounds, and with blocks.
     """
     r, d = _length(r, "r"), check_count(d, "d")
@@ -196,7 +195,7 @@ def _orthogonal_covariance(s, d):
 def orthogonal_positive_variance(z, m: int, d: int):
     """Var = e^{z²}(e^{z²} − 1)/m + c [₁F₁(d; d/2; z²/2) − e^{z²}]: positive features.
 
-    c as in `orthogonal_fourier_variance`. Times Λ² it is the MSE; always below iid's.
+    c as in `orthogonal_fourier_variance`. Times Λ² it is the MSE; always below that of iid rows.
     Source: Choromanski et al. (2021), Theorem 2, exact where the paper bounds.
     """
     s, d = _length(z, "z") ** 2, check_count(d, "d")
@@ -209,19 +208,19 @@ def _over_square(s, m):
 
 
 def _orthogonal_gain(s, m, d):
-    """c [₁F₁(d; d/2; s/2) − e^s] over e^{2s}: what orthogonal rows add to it, not above 0."""
+    """c [₁F₁(d; d/2; s/2) − e^s] over e^{2s} ≤ 0: the change from iid to orthogonal rows."""
     return _same_block(m, d) * np.exp(-2 * s) * _orthogonal_covariance(s, d)
 
 
 def shared_norm_variance(r, m: int, d: int):
     """Var = (1 − e^{−r²})²/(2m) + (1 − 1/m − c) V: `orthogonal(norms="shared")`; no bias.
 
-    V = Var_ρ[₀F₁(; d/2; −ρ²r²/4)] = e^{−r²} [₀F₁(; d/2; r⁴/4) − 1] with ρ ~ χ_d, and c as in
-    `orthogonal_fourier_variance`: the law of iid rows within a block, and V for each pair of rows
-    in two blocks. So for m ≤ d it is iid's, and as m grows it tends to V > 0: not consistent.
-    Error: E ½ (e^{−r²(1−u)/2} − e^{−r²(1+u)/2})², u a coordinate of a point on the sphere, by
-    quadrature to rounding. r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
-    Source: derived here; Weber's second exponential integral.
+    V = Var_ρ[₀F₁(; d/2; −ρ²r²/4)] = e^{−r²} [₀F₁(; d/2; r⁴/4) − 1] with ρ ~ χ_d, c as in
+    `orthogonal_fourier_variance`, r = √(2γ)‖δ‖: rows of one block have the law of iid rows, and
+    each pair of rows in two blocks adds V. So for m ≤ d it equals that of iid rows, and as m grows
+    it tends to V > 0: not consistent. Error: rounding; V is E ½ (e^{−r²(1−u)/2} − e^{−r²(1+u)/2})²,
+    u a coordinate of a random unit vector, by quadrature. Source: derived here; Weber's second
+    exponential integral.
     """
     r, m, d = _length(r, "r"), check_count(m, "m"), check_count(d, "d")
     nodes, weights = np.polynomial.legendre.leggauss(64 + d)
@@ -229,17 +228,17 @@ def shared_norm_variance(r, m: int, d: int):
     u, weights = np.cos(phi), weights * np.sin(phi) ** max(d - 2, 0)
     u = np.ones_like(u) if d == 1 else u  # a sphere of two points
     x = r[..., None] ** 2
-    floor = (np.exp(-x * (1 - u)) * np.expm1(-x * u) ** 2 / 2) @ (weights / weights.sum())
-    return fourier_variance(r, m) + (1 - 1 / m - _same_block(m, d)) * floor
+    between = (np.exp(-x * (1 - u)) * np.expm1(-x * u) ** 2 / 2) @ (weights / weights.sum())
+    return fourier_variance(r, m) + (1 - 1 / m - _same_block(m, d)) * between
 
 
 def unsigned_qr_mean(z1):
-    """E exp(ω₁ᵀz) / exp(‖z‖²/2) = 2Φ(−z₁) where QR's signs are left as LAPACK makes them.
+    """E exp(ω₁ᵀz) / exp(‖z‖²/2) = 2Φ(−z₁) if QR's signs are left as LAPACK makes them.
 
     ω₁: the first column of Q times a χ_d norm; Householder's Q has a first entry that is never
-    positive. z1: the first coordinate of z. Right for even functions such as cos, not for exp.
-    Source: a half-normal's moment generating function; Mezzadri (2007), "A correct and efficient
-    algorithm", on the signs.
+    positive. z1: the first coordinate of z. Correct for even functions such as cos, not for exp.
+    Source: the moment generating function of a half-normal; Mezzadri (2007), "A correct and
+    efficient algorithm", on the signs.
     """
     return 2 * ndtr(-_moderate(z1, "z1"))
 
@@ -248,11 +247,10 @@ def unsigned_qr_mean(z1):
 
 
 def fixed_norm_mean(r, d: int):
-    """E cos(ωᵀδ) = ₀F₁(; d/2; −d r²/4), ω uniform on the sphere of radius √d.
+    """E cos(ωᵀδ) = ₀F₁(; d/2; −d r²/4), ω uniform on the sphere of radius √d; r = √(2γ)‖δ‖.
 
-    A Bessel kernel, not the Gaussian one: less by about r⁴/(4(d + 2)) for small r.
-    r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
-    Source: Schoenberg (1938); Yu et al. (2016), §3, name it R-ORF's bias; Demni & Kadri (2024).
+    A Bessel kernel, not the Gaussian one: smaller by about r⁴/(4(d + 2)) for small r. Source:
+    Schoenberg (1938); Yu et al. (2016), §3, the bias of R-ORF; Demni & Kadri (2024).
     """
     r, d = _length(r, "r"), check_count(d, "d")
     return _bessel(-d * r**2, d)
@@ -261,10 +259,9 @@ def fixed_norm_mean(r, d: int):
 def _fixed_norm_variance(r, m: int, d: int):
     """Var = [(1 + j(4r²))/2 − j(r²)²]/m + c [j(2r²) − j(r²)²], j(s) = ₀F₁(; d/2; −d s/4).
 
-    `orthogonal(norms="fixed")`; c as in `orthogonal_fourier_variance`. About its own mean. For full
-    blocks it is of order r⁸: Σ (ωᵢᵀδ)² = d r² leaves no chance to r⁴. Error: to rounding.
-    r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
-    Source: the lengths of ω₁ ± ω₂ are √(2d) each, and that of 2ω is 2√d; Demni & Kadri (2024).
+    `orthogonal(norms="fixed")`, about its own mean; c as in `orthogonal_fourier_variance`. For full
+    blocks it is of order r⁸, because Σ (ωᵢᵀδ)² = d r² is not random. Error: rounding. Source: the
+    lengths of ω₁ ± ω₂ are √(2d) each, and that of 2ω is 2√d; Demni & Kadri (2024).
     """
     r, m, d = _length(r, "r"), check_count(m, "m"), check_count(d, "d")
     if d == 1:
@@ -279,14 +276,14 @@ def _fixed_norm_variance(r, m: int, d: int):
 def _short_fixed(r, m, d):
     """`_fixed_norm_variance` by powers of r².
 
-    j(r²)² = ₁F₂((d−1)/2; d/2, d−1; −d r²): beside the coefficients of j, those of j², j(4r²) and
-    j(2r²) are h, 4^k and 2^k. A whole block has d one + d(d−1) two, from k = 4 on; the rows that a
-    cut block lacks leave `alone` of one.
+    j(r²)² = ₁F₂((d−1)/2; d/2, d−1; −d r²): relative to the coefficients of j, those of j², j(4r²)
+    and j(2r²) are h, 4^k and 2^k. A full block has d one + d(d−1) two, from k = 4 on; the rows
+    missing from a cut block leave `alone` of one.
     """
     k = np.arange(TERMS)
     h = np.cumprod([1.0, 2.0, *(2 * (d - 1 + 2 * i) / (d - 1 + i) for i in range(1, TERMS - 1))])
     one, block = 4.0**k / 2 - h, 4.0**k / 2 + (d - 1) * 2.0**k - d * h
-    one[:2], block[:4] = 0.0, 0.0  # exactly so, and rounding would say otherwise
+    one[:2], block[:4] = 0.0, 0.0  # exactly, despite rounding
     last = m % d
     alone = last * (d - last) / (m * (d - 1))
     j = (1 - _missing(d, step=2, rise=0)[:TERMS]) / 2.0**k
@@ -296,8 +293,7 @@ def _short_fixed(r, m, d):
 def fixed_norm_mse(r, m: int, d: int):
     """E (estimate − e^{−r²/2})² = variance + bias², for `orthogonal(norms="fixed")`.
 
-    The bias stays as m grows. r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
-    Source: `_fixed_norm_variance`, `fixed_norm_mean`.
+    r = √(2γ)‖δ‖. The bias stays as m grows. Source: `_fixed_norm_variance`, `fixed_norm_mean`.
     """
     r, half = _length(r, "r"), -(_length(r, "r") ** 2) / 2
     short = -_taylor(_missing(check_count(d, "d"), step=2, rise=0), half)
@@ -315,11 +311,11 @@ def fixed_norm_positive_ratio(z, d: int):
 
 
 def hadamard_mean(delta):
-    """E cos(ωᵀδ) for a row of `hadamard`, exactly: every choice of signs, d a power of two ≤ 8.
+    """E cos(ωᵀδ) for a row of `hadamard`, exactly: all choices of signs, d a power of two ≤ 8.
 
-    ω = D₃v, v = H s Hε with signs s and ε: the mean over both of ∏ⱼ cos(vⱼδⱼ).
-    delta: (..., d) → (...). Not j(r²) of `fixed_norm_mean`: that is its average over the
-    directions of δ. Cost: O(4^d d). Source: Yu et al. (2016), §4 define ω; derived here.
+    ω = D₃v, v = H s Hε with signs s and ε: the mean over both of ∏ⱼ cos(vⱼδⱼ). delta: (..., d) →
+    (...). Not j(r²) of `fixed_norm_mean`, which is its average over the directions of δ. Cost:
+    O(4^d d). Source: Yu et al. (2016), §4 define ω; derived here.
     """
     delta, d = _rows_of(delta, "delta")
     if d not in (1, 2, 4, 8):
@@ -332,11 +328,11 @@ def hadamard_mean(delta):
 
 
 def hadamard_departure(delta):
-    """[3r⁴/(d + 2) − ‖δ‖₄⁴] / (3d²): by how much `hadamard`'s mean exceeds j(r²), to order r⁴.
+    """[3r⁴/(d + 2) − ‖δ‖₄⁴] / (3d²): the excess of `hadamard`'s mean over j(r²), to order r⁴.
 
-    Zero over all directions of δ; lowest along an axis, highest for |δⱼ| all equal.
-    delta: (..., d), d a power of two → (...). Error: O(r⁶/d²).
-    Source: derived here: E(ωᵀδ)⁴ = 3(1 − 2/d + 4/d²) r⁴ − (8/d²) Σ δⱼ⁴.
+    Zero on average over the directions of δ; lowest along an axis, highest if all |δⱼ| are equal.
+    delta: (..., d), d a power of two → (...). Error: O(r⁶/d²). Source: derived here: E(ωᵀδ)⁴ = 3(1
+    − 2/d + 4/d²) r⁴ − (8/d²) Σ δⱼ⁴.
     """
     delta, d = _rows_of(delta, "delta")
     if d & (d - 1):
@@ -380,8 +376,8 @@ def _stable(x, y):
 def trigonometric_mse(x, y, m: int):
     """MSE = e^{‖x‖²+‖y‖²} (1 − e^{−‖x−y‖²})² / (2m): `features.trigonometric`, iid rows; no bias.
 
-    = e^{‖x+y‖²} SM^{−2} (1 − e^{−‖x−y‖²})² / (2m). Bounded where the norms are; what grows
-    without bound as SM → 0 is its ratio to SM². Source: Choromanski et al. (2021), Lemma 2.
+    = e^{‖x+y‖²} SM^{−2} (1 − e^{−‖x−y‖²})² / (2m). Bounded if the norms are; its ratio to SM² grows
+    without bound as SM → 0. Source: Choromanski et al. (2021), Lemma 2.
     """
     x, y = _pairs(x, y)
     norms = np.sum(x**2, axis=-1) + np.sum(y**2, axis=-1)  # −ln Λ²
@@ -391,8 +387,8 @@ def trigonometric_mse(x, y, m: int):
 def positive_mse(x, y, m: int):
     """MSE = e^{‖x+y‖²} SM² (1 − e^{−‖x+y‖²}) / m: `features.positive`, iid rows; no bias.
 
-    x + y in the last factor. Relative to SM² it is (e^{‖x+y‖²} − 1)/m, so it need not vanish
-    with SM: only where ‖x + y‖ stays bounded. Source: Choromanski et al. (2021), Lemma 2.
+    x + y in the last factor. Relative to SM² it is (e^{‖x+y‖²} − 1)/m, so it vanishes with SM only
+    where ‖x + y‖ stays bounded. Source: Choromanski et al. (2021), Lemma 2.
     """
     s, power = _stable(*_pairs(x, y))
     return _raised(_over_square(s, m), power)
@@ -401,8 +397,8 @@ def positive_mse(x, y, m: int):
 def hyperbolic_mse(x, y, m: int):
     """MSE = ½ (1 − e^{−‖x+y‖²}) times `positive_mse`: `features.hyperbolic`, 2m features; no bias.
 
-    Less than positive features have from as many, which is `positive_mse` with 2m.
-    Source: Choromanski et al. (2021), Lemma 2.
+    Less than as many positive features, which have `positive_mse` with 2m. Source: Choromanski et
+    al. (2021), Lemma 2.
     """
     s, power = _stable(*_pairs(x, y))
     return _raised(-0.5 * np.expm1(-s) * _over_square(s, m), power)
@@ -412,8 +408,8 @@ def orthogonal_positive_mse(x, y, m: int):
     """MSE = Λ² `orthogonal_positive_variance`: positive features, orthogonal rows; no bias.
 
     `positive_mse` + c Λ² [₁F₁(d; d/2; ‖x+y‖²/2) − e^{‖x+y‖²}], c as in
-    `orthogonal_fourier_variance`. Always below iid's, and by nothing to speak of at ‖x+y‖ ≥ 3.
-    Source: Choromanski et al. (2021), Theorem 2, exact where the paper bounds.
+    `orthogonal_fourier_variance`. Always below that of iid rows, hardly so at ‖x+y‖ ≥ 3. Source:
+    Choromanski et al. (2021), Theorem 2, exact where the paper bounds.
     """
     x, y = _pairs(x, y)
     s, power = _stable(x, y)
@@ -437,7 +433,7 @@ def orthogonal_positive_bound(x, y, m: int):
 
 
 def _rho(rho, d):
-    """rho, a number or one for each axis, as an array (d,). Raises: ValueError."""
+    """rho, a number or one per axis, as an array (d,). Raises: ValueError."""
     rho = _moderate(rho, "rho")
     if rho.shape not in ((), (d,)) or not (rho > 0).all():
         raise ValueError(f"rho must be above 0, a number or an array of shape ({d},), got {rho}")
@@ -447,8 +443,8 @@ def _rho(rho, d):
 def sharp_mse(x, y, m: int, rho):
     """MSE = (Λ²/m) [∏ᵢ (1+ρᵢ)/(2√ρᵢ) e^{(1+ρᵢ)zᵢ²} − e^{‖z‖²}], z = x + y: `features.sharp`.
 
-    iid rows; no bias. rho: a number, or (d,), one for each axis. ρ = 1 gives `positive_mse`.
-    Source: Likhosherstov et al. (2022), OPRF, where ρ is one number; the product derived here.
+    iid rows; no bias. rho: a number, or (d,), one per axis. ρ = 1 gives `positive_mse`. Source:
+    Likhosherstov et al. (2022), OPRF, where ρ is one number; the product derived here.
     """
     x, y = _pairs(x, y)
     m, rho = check_count(m, "m"), _rho(rho, x.shape[-1])
@@ -459,11 +455,11 @@ def sharp_mse(x, y, m: int, rho):
 
 
 def best_rho(p, d: int):
-    """(√((2p + d)² + 8dp) − 2p − d)/(4p): the ρ of least E ln(MSE + SM²), p = E‖x + y‖².
+    """(√((2p + d)² + 8dp) − 2p − d)/(4p): the ρ that minimises E ln(MSE + SM²), p = E‖x + y‖².
 
-    Between 1, at p = 0, and 0. One pair: the ρ of least `sharp_mse`. With d = 1 and the
-    eigenvalues λ of E(x + y)(x + y)ᵀ for p: one ρ for each axis of its eigenbasis.
-    Source: Likhosherstov et al. (2022), OPRF, and (2023), where a = (1 − 1/ρ)/8.
+    Between 1, at p = 0, and 0. For one pair it minimises `sharp_mse`. With d = 1 and the
+    eigenvalues λ of E(x + y)(x + y)ᵀ for p: one ρ for each axis of its eigenbasis. Source:
+    Likhosherstov et al. (2022), OPRF, and (2023), where a = (1 − 1/ρ)/8.
     """
     p, d = _not_negative(p, "p"), check_count(d, "d")
     half = p / 2 + d / 4  # of the half, so that no sum overflows
@@ -490,7 +486,7 @@ def _second_moments(z, rho, log_a):
     e: the weight of one direction over its mean.
     """
     w = z * np.sqrt((1 + rho) / 2)
-    half = np.sum(w**2 - z**2, axis=-1) / 2  # of (1+ρ)(z_j+z_l)²/4 − (z_j²+z_l²)/2, what is j's
+    half = np.sum(w**2 - z**2, axis=-1) / 2  # the terms of j in (1+ρ)(z_j+z_l)²/4 − (z_j²+z_l²)/2
     half = half + log_a + np.sum(np.log((1 + rho) / (2 * np.sqrt(rho)))) / 2
     power = w @ w.T + half[:, None] + half
     return np.exp(power - power.max()), power.max()
@@ -500,8 +496,8 @@ def output_bias(x, y, v, m: int, rho=1.0):
     """E ô − o ≈ −(1/m) Σ_jl A_j A_l E[e_j e_l] (v_j − o): attention from `positive` or `sharp`.
 
     x = q d^{−1/4} (L, d), y = k d^{−1/4} (S, d), v (S, e) → (L, e); A = softmax(x yᵀ), o = A v.
-    E[e_j e_l] = exp(z_jᵀz_l) for ρ = 1, z_j = x_i + y_j. Error: O(m^{−2}).
-    Cost: O(L S² d). Source: derived here: −Cov(N, D)/D² + N Var(D)/D³ of the ratio N/D.
+    E[e_j e_l] = exp(z_jᵀz_l) for ρ = 1, z_j = x_i + y_j. Error: O(m^{−2}). Cost: O(L S² d). Source:
+    derived here: −Cov(N, D)/D² + N Var(D)/D³ of the ratio N/D.
     """
     x, y, v, log_A, o = _weighted(x, y, v)
     m, rho, rows = check_count(m, "m"), _rho(rho, x.shape[-1]), []
@@ -515,16 +511,16 @@ def output_bias(x, y, v, m: int, rho=1.0):
 def output_mse(x, y, v, m: int, rho=1.0):
     """E‖ô − o‖² of each row ≈ (1/m) Σ_jl A_j A_l (E[e_j e_l] − 1) (v_j − o)ᵀ(v_l − o).
 
-    Arguments as in `output_bias`; → (L,). Error: O(m^{−2}); of use while it is well below the
+    Arguments as in `output_bias`; → (L,). Error: O(m^{−2}); useful while it is well below the
     spread of the values. Where one key dominates, or e^{‖x+y‖²} is beyond m, it is too large by
-    orders of magnitude: ô is a mean of values, and stays among them.
-    Cost: O(L S² (d + e)). Source: derived here, first order in 1/m.
+    orders of magnitude, because ô is a weighted mean of values. Cost: O(L S² (d + e)). Source:
+    derived here, first order in 1/m.
     """
     x, y, v, log_A, o = _weighted(x, y, v)
     m, rho, rows = check_count(m, "m"), _rho(rho, x.shape[-1]), []
     for row, log_a, mean in zip(x, log_A, o, strict=True):
         both, top = _second_moments(row + y, rho, log_a)
-        apart = v - mean  # (S, e); weighed by A its rows add up to 0: the −1 drops out
+        apart = v - mean  # (S, e); weighted by A its rows add up to 0, so the −1 drops out
         rows.append(_raised(np.sum(apart * (both @ apart)), top))
     return np.array(rows) / m
 
@@ -532,11 +528,11 @@ def output_mse(x, y, v, m: int, rho=1.0):
 def gradient_mse(x, y, v, m: int, rho=1.0):
     """E‖∂ô/∂x − J‖² of each row ≈ (1/m) Σ_jl A_j A_l E[e_j e_l] (u_jᵀu_l Σᵢ κᵢ + ⟨G_j, G_l⟩).
 
-    u_j = v_j − o, J = ∂o/∂x = Σ_j A_j u_j y_jᵀ, (e, d), κ = (1 + ρ)/2, G_j = u_j sᵀ − J with
-    s = κ(z_j + z_l) − Σ_j A_j z_j. Arguments as in `output_bias`; → (L,). Of ∂o/∂q: this over √d.
-    As x and y shrink, ρ = 1, it becomes (d + 1)‖J‖²/m: there ∂ô/∂x = J WᵀW/m, and WᵀW/m is close
-    to I only for m well above d. Error: O(m^{−2}). Cost: O(L (S² + S d) (d + e)).
-    Source: derived here, N, D and their slopes to first order; ω tilted by e_j e_l is Gaussian.
+    u_j = v_j − o, J = ∂o/∂x = Σ_j A_j u_j y_jᵀ, (e, d), κ = (1 + ρ)/2, G_j = u_j sᵀ − J with s =
+    κ(z_j + z_l) − Σ_j A_j z_j. Arguments as in `output_bias`; → (L,). With respect to q: this over
+    √d. As x and y shrink, with ρ = 1, it tends to (d + 1)‖J‖²/m, because ∂ô/∂x = J WᵀW/m there, and
+    WᵀW/m is close to I only for m well above d. Error: O(m^{−2}). Cost: O(L (S² + S d) (d + e)).
+    Source: derived here, N, D and their gradients to first order; ω tilted by e_j e_l is Gaussian.
     """
     x, y, v, log_A, o = _weighted(x, y, v)
     m, rho = check_count(m, "m"), _rho(rho, x.shape[-1])
@@ -546,7 +542,7 @@ def gradient_mse(x, y, v, m: int, rho=1.0):
         both, top = _second_moments(z, rho, log_a)
         J = (a[:, None] * u).T @ y
         half = kappa * z - a @ z / 2  # (S, d); s is the sum of two rows
-        # j and l may trade places in the sum, so each ‖s‖² is 2 half_jᵀs, and u_lᵀJs is u_jᵀJs
+        # the sum is symmetric in j and l, so each ‖s‖² is 2 half_jᵀs, and u_lᵀJs is u_jᵀJs
         square = 2 * (half @ half.T + np.sum(half**2, axis=-1))
         along = 2 * (u @ J @ half.T + np.sum(u @ J * half, axis=-1)[:, None])
         inner = u @ u.T * (np.sum(kappa) + square) - along + np.sum(J**2)
@@ -579,9 +575,9 @@ def _lean(d):
 def simplex_positive_variance(z, m: int, d: int):
     """Var = e^{z²}(e^{z²} − 1)/m + c [E e^{(ω₁+ω₂)ᵀ(x+y)} − e^{z²}]: `simplex` rows.
 
-    Positive features; c as in `orthogonal_fourier_variance`; d ≥ 2. Times Λ² it is the MSE.
-    Error: one smooth integral by quadrature, to rounding. Source: Reid et al. (2023), §3,
-    their series in moments of ‖ω₁ + ω₂‖ summed in closed form.
+    Positive features; c as in `orthogonal_fourier_variance`; d ≥ 2. Times Λ² it is the MSE. Error:
+    one smooth integral by quadrature, to rounding. Source: Reid et al. (2023), §3, their series in
+    moments of ‖ω₁ + ω₂‖ summed in closed form.
     """
     s, d = _length(z, "z") ** 2, check_count(d, "d", least=2)
     covariance = _simplex_mean(s, d, 1) - np.exp(np.clip(s, *REACH))
@@ -591,10 +587,9 @@ def simplex_positive_variance(z, m: int, d: int):
 def simplex_fourier_variance(r, m: int, d: int):
     """Var = (1 − e^{−r²})²/(2m) + c [E cos(ω₁ᵀδ) cos(ω₂ᵀδ) − e^{−r²}]: `simplex`, cos and sin.
 
-    c as in `orthogonal_fourier_variance`; d ≥ 2. The gain of exp is not the gain of cos: the
-    cosine is even, and ω₁ − ω₂ is as long as ω₁ + ω₂ is short.
-    Error: as `simplex_positive_variance`. r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
-    Source: derived here in the same way.
+    r = √(2γ)‖δ‖; c as in `orthogonal_fourier_variance`; d ≥ 2. The gain differs from that of
+    positive features: the cosine is even, and ω₁ − ω₂ is as long as ω₁ + ω₂ is short. Error: as
+    `simplex_positive_variance`. Source: derived here in the same way.
     """
     r, d = _length(r, "r"), check_count(d, "d", least=2)
     s, (lean, weights) = -(r**2), _lean(d)
@@ -611,8 +606,8 @@ def _wider(a, k):
     return sum((math.comb(k, i) * a**i for i in range(2, k + 1, 2)), np.zeros_like(a))
 
 
-# What a state can recall. n independent pairs: keys of length 1 in random directions of R^d, values
-# of length 1 and mean zero; the error is E‖Sᵀk − v‖², and 1 is that of recalling nothing.
+# H. What a state can recall of n independent pairs: keys of length 1 in random directions of R^d,
+# values of length 1 and mean zero. The error is E‖Sᵀk − v‖², which is 1 for S = 0.
 
 
 def additive_recall(n: int, d: int):
@@ -624,20 +619,20 @@ def additive_recall(n: int, d: int):
 
 
 def scaled_recall(n: int, d: int):
-    """(n−1)/(d + n−1): the same state, its answer times d/(d + n−1), the best number there is.
+    """(n−1)/(d + n−1): the same state, its answer times d/(d + n−1), the best constant factor.
 
-    Shape: a number, below 1. Error: exact. Cost: O(1).
-    Source: the minimum of (1 − c)² + c²(n−1)/d over c, tested by simulation.
+    Shape: a number, below 1. Error: exact. Cost: O(1). Source: the minimum of (1 − c)² + c²(n−1)/d
+    over c, tested by simulation.
     """
     error = additive_recall(n, d)
     return error / (1 + error)
 
 
 def least_squares_recall(n: int, d: int):
-    """max(0, 1 − d/n): S that fits the n pairs best; exact as long as keys are independent.
+    """max(0, 1 − d/n): the S that fits the n pairs best; exact as long as keys are independent.
 
-    Shape: a number. Error: exact. Cost: O(1).
-    Source: the rank of a projection, E‖(1 − H)V‖²/n with tr H = min(n, d); tested by simulation.
+    Shape: a number. Error: exact. Cost: O(1). Source: the rank of a projection, E‖(1 − H)V‖²/n with
+    tr H = min(n, d); tested by simulation.
     """
     n, d = check_count(n, "n"), check_count(d, "d")
     return max(0.0, 1 - d / n)
@@ -646,17 +641,17 @@ def least_squares_recall(n: int, d: int):
 def delta_recall(n: int, d: int, beta: float = 1.0):
     """The error at age 0, 1, …, n−1 after n writes of the delta rule, age = writes since.
 
-    Just written, it is U = (1−β)²(s/d + 1), with s = E‖S‖² before; a write moves s to
-    s(1 − (2β−β²)/d) + β², and each later one U, and p = E vᵀ(Sᵀk − v), by
-    U + β²c₄U − 2βc₂U + β²c₄ − 2(βc₂ − β²c₄)p + β²(c₂ + (c₂−c₄)(s − 1 − 2p − U)/(d−1)) and
-    p(1 − β/d) − β/d, where c₂ = 1/d and c₄ = 3/(d(d+2)) are E u² and E u⁴ of a coordinate u of
-    a key. Shape: (n,). Error: exact, for d ≥ 2. Cost: O(n²). Source: derived here, tested by
-    simulation. At the best β its mean is below `scaled_recall` up to about n = 2d.
+    When just written, it is U = (1−β)²(s/d + 1), with s = E‖S‖² before; a write changes s to s(1 −
+    (2β−β²)/d) + β², and each later one changes U, and p = E vᵀ(Sᵀk − v), to U + β²c₄U − 2βc₂U +
+    β²c₄ − 2(βc₂ − β²c₄)p + β²(c₂ + (c₂−c₄)(s − 1 − 2p − U)/(d−1)) and p(1 − β/d) − β/d, where c₂ =
+    1/d and c₄ = 3/(d(d+2)) are E u² and E u⁴ of a coordinate u of a key. Shape: (n,). Error: exact,
+    for d ≥ 2. Cost: O(n²). Source: derived here, tested by simulation. At the best β its mean is
+    below `scaled_recall` up to about n = 2d.
     """
     n, d = check_count(n, "n"), check_count(d, "d", least=2)
     beta = check_number(beta, "beta", least=0.0)
     if beta > 2:
-        raise ValueError(f"beta must be at most 2, got {beta}: beyond, the error grows without end")
+        raise ValueError(f"beta must be at most 2, got {beta}: beyond, the error grows forever")
     c2, c4 = 1 / d, 3 / (d * (d + 2))
     s, U, p = 0.0, np.empty(0), np.empty(0)
     for _ in range(n):
@@ -670,11 +665,11 @@ def delta_recall(n: int, d: int, beta: float = 1.0):
 
 
 def fourier_recall(n: int, d: int, m: int, radius: float):
-    """(n−1) E K̂²: an additive state of the Fourier features of ρk, ρ = `radius`, 2m of them.
+    """(n−1) E K̂²: an additive state of the 2m Fourier features of ρk, ρ = `radius`.
 
-    E K̂² = E K² + E (1 − K²)²/(2m) for K = exp(−ρ²‖k − k'‖²/2); K̂(k, k) = 1 exactly. 1/E K̂² takes
-    the place of d in `additive_recall`. Shape: a number. Error: exact. Cost: O(1).
-    Source: `fourier_variance` over keys on a sphere, tested by simulation.
+    E K̂² = E K² + E (1 − K²)²/(2m) for K = exp(−ρ²‖k − k'‖²/2); K̂(k, k) = 1 exactly. 1/E K̂²
+    replaces d in `additive_recall`. Shape: a number. Error: exact. Cost: O(1). Source:
+    `fourier_variance` over keys on a sphere, tested by simulation.
     """
     n, m, d = check_count(n, "n"), check_count(m, "m"), check_count(d, "d", least=2)
     square = min(check_number(radius, "radius", above=0.0), LARGEST) ** 2

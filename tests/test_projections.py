@@ -115,7 +115,7 @@ def with_norms(norms):
 REFUSED = {  # what is said, {} for the value that is refused; the call, the values
     "d of at least 2, got {}": (lambda d: projections.simplex(generator(), 4, d), [1]),
     "('chi', 'fixed', 'shared'), got '{}'": (with_norms, ["unit"]),
-    "or 4 finite lengths, one a row": (
+    "or 4 finite lengths, one per row": (
         with_norms,
         [np.ones(3), np.ones((4, 1)), [1, 1, 1, -1], [1, 1, np.nan, 1]],
     ),

@@ -62,7 +62,7 @@ def gauss(radii=RADII):
         projections: return rng.standard_normal((m, d))
             => return rng.uniform(-math.sqrt(3), math.sqrt(3), (m, d))
     two-pi: 2π inside sine and cosine
-        features: wave(first, out=place) => wave(2 * math.pi * first, out=place)
+        features: wave(first, out=part) => wave(2 * math.pi * first, out=part)
     no-root-m: 1/√m left out
         features: 1 / math.sqrt(W.shape[-2]) => 1.0
     cosine-twice: cosine where the sine belongs: half of it estimates k(x+y)
@@ -236,7 +236,7 @@ def unsigned_qr_is_not_uniform(p):
         projections: return np.sqrt(squares) * directions
             => return np.sqrt(np.repeat(rng.chisquare(d, (blocks, 1)), d, 0)[:m]) * directions
     shared-within-blocks: rows of one block, too, taken for dependent
-        theory: (1 - 1 / m - _same_block(m, d)) * floor => (1 - 1 / m) * floor
+        theory: (1 - 1 / m - _same_block(m, d)) * between => (1 - 1 / m) * between
     norms-squared
 """)
 def one_shared_norm_is_not_consistent(p):
