@@ -1,4 +1,4 @@
-"""What an argument must be, said once: each check names it, what was expected and what came."""
+"""Argument validation: each check names the argument, what was expected and what it got."""
 
 import contextlib
 import hashlib
@@ -14,27 +14,25 @@ import numpy as np
 from ._stable import State
 from .backend import is_free_to_read
 
-# What NumPy's functions take for an array, and then lose its mask or multiply it as a matrix.
+# Subclasses of NumPy's array whose mask or matrix product its functions lose.
 LOSSY = (np.ma.MaskedArray, np.matrix)
-# Bounds, as powers of a dtype's largest number: on an entry, so that sums of products are finite
-# (147 in float16, 2e17 in float32, 5e138 in float64), and on a value, so that sums are.
+# Powers of a dtype's largest number that bound an entry, so that sums of products are finite (147
+# in float16, 2e17 in float32, 5e138 in float64), and a value, so that sums are.
 ENTRY_POWER, VALUE_POWER = 0.45, 0.8
 SINGLE = float(np.finfo(np.float32).max)
 
 
 def check_array(x, name: str, dims: str, mask=None, *, finite=True, **limit):
-    """The namespace of x, once x is a non-empty floating array of shape (..., *dims), finite.
+    """The namespace of x, a non-empty, finite floating array of shape (..., *dims).
 
-    mask: boolean (..., n), False where a row of x does not count and may hold anything.
-    finite: whether to look at values; without, `check_finite` is left to the caller.
-    limit: how large an entry may be, as `check_finite` takes it.
-    Raises: ValueError naming `name`, what was expected and what came. Values are read only
-    where that is free, on NumPy: a NaN on a GPU passes, and is seen in the result.
+    mask: boolean (..., n), False for a row of x that may hold anything. finite: False leaves
+    `check_finite` to the caller. limit: its options. Raises: ValueError. Values are read only on
+    NumPy, where that is free: a NaN on a GPU passes, and shows in the result.
     """
     xp = check_floating(x, name, f"(..., {dims})")
     if x.ndim < len(dims.split(", ")):
         raise ValueError(f"{name} must have shape (..., {dims}), got shape {tuple(x.shape)}")
-    if 0 in x.shape[x.ndim - len(dims.split(", ")) :]:  # a batch of none is one
+    if 0 in x.shape[x.ndim - len(dims.split(", ")) :]:  # an empty batch is allowed
         raise ValueError(f"{name} must not be empty, got shape {tuple(x.shape)}")
     if mask is not None:
         check_mask(mask, x, name)
@@ -44,7 +42,7 @@ def check_array(x, name: str, dims: str, mask=None, *, finite=True, **limit):
 
 
 def check_floating(x, name: str, shape: str = "(...)"):
-    """The namespace of x, an array of float64 or less. Raises: ValueError for anything else."""
+    """The namespace of x, an array of float64 or less. Raises: ValueError."""
     if not array_api_compat.is_array_api_obj(x) or isinstance(x, LOSSY):
         raise ValueError(
             f"{name} must be an array of shape {shape}, got {type(x).__name__}: "
@@ -60,16 +58,16 @@ def check_floating(x, name: str, shape: str = "(...)"):
 
 
 def is_kind(xp, x, kind: str) -> bool:
-    """`xp.isdtype` of x; False where NumPy's fails, for what others add to it, as bfloat16."""
+    """`xp.isdtype` of x; False where NumPy's fails, for dtypes added to it such as bfloat16."""
     return not (is_free_to_read(x) and x.dtype.kind == "V") and xp.isdtype(x.dtype, kind)
 
 
 def check_shape(x, name: str, shape, beside, called: str, *, like=None, **limit):
-    """The namespace of x, once x is a floating array of that shape and finite. Raises: ValueError.
+    """The namespace of x, a finite floating array of the given shape. Raises: ValueError.
 
-    shape: sizes; a letter in it stands for any size, `...` before it for any leading axes.
-    beside: the array named `called`, of the same library, that x must fit; x must also be finite
-    in its dtype, unless `like` is given. like, limit: as `check_finite` takes them.
+    shape: sizes; a letter means any size, `...` before it any leading axes. beside: the array named
+    `called`, of the same library, that x must fit; x must also be finite in its dtype, unless
+    `like` is given. like, limit: options of `check_finite`.
     """
     check_floating(x, name)
     xp = check_library(beside, x, f"{called} and {name}")
@@ -78,9 +76,9 @@ def check_shape(x, name: str, shape, beside, called: str, *, like=None, **limit)
         came = (..., *came[max(0, x.ndim + 1 - len(shape)) :])
     fits = (n == m or isinstance(n, str) for n, m in zip(shape, came, strict=False))
     if len(came) != len(shape) or not all(fits):
-        wanted = str(tuple(shape)).replace("Ellipsis", "...").replace("'", "")
+        expected = str(tuple(shape)).replace("Ellipsis", "...").replace("'", "")
         raise ValueError(
-            f"{name} must have shape {wanted}, got shape {tuple(x.shape)}, "
+            f"{name} must have shape {expected}, got shape {tuple(x.shape)}, "
             f"with {called} of shape {tuple(beside.shape)}"
         )
     if 0 in came and 0 not in shape:
@@ -92,9 +90,9 @@ def check_shape(x, name: str, shape, beside, called: str, *, like=None, **limit)
 def check_finite(x, name: str, mask=None, *, power=ENTRY_POWER, like=None, wide=True) -> None:
     """Raises: ValueError for NaN, infinity or a large |x| in a row that the mask (..., n) shows.
 
-    power: |x| may reach this power of the largest number of the dtype of `like`, or of x itself;
-    wide: sums run in float32 at least.
-    On NumPy only. The extremes say that there is none, without an array as large as x.
+    power: |x| may reach this power of the largest number of the dtype of `like`, or of x; wide:
+    sums run in float32 at least. On NumPy only; two extremes suffice, without an array as large as
+    x.
     """
     if not is_free_to_read(x) or not x.size:
         return
@@ -104,13 +102,13 @@ def check_finite(x, name: str, mask=None, *, power=ENTRY_POWER, like=None, wide=
         return
     bad = ~(np.abs(x) <= min(most, float(np.finfo(x.dtype).max)))
     bad = bad if mask is None else bad & mask[..., None]
-    places = np.nonzero(bad)
-    if len(places[0]) > 0:
-        wild = np.any(bad & ~np.isfinite(x))
-        came = "NaN or infinity" if wild else f"more than {most:.2g} in size"
+    positions = np.nonzero(bad)
+    if len(positions[0]) > 0:
+        infinite = np.any(bad & ~np.isfinite(x))
+        came = "NaN or infinity" if infinite else f"more than {most:.2g} in size"
         raise ValueError(
-            f"{name} must be finite, got {came} in {len(places[0])} of {x.size} entries, "
-            f"the first at {tuple(int(i[0]) for i in places)}"
+            f"{name} must be finite, got {came} in {len(positions[0])} of {x.size} entries, "
+            f"the first at {tuple(int(i[0]) for i in positions)}"
         )
 
 
@@ -130,7 +128,7 @@ def check_mask(key_mask, x, name: str):
 
 
 def check_library(x, y, names: str):
-    """The namespace of x and y. Raises: ValueError, calling them `names`, if theirs differ."""
+    """The namespace of x and y. Raises: ValueError with their `names` if it differs."""
     try:
         return array_api_compat.array_namespace(x, y)
     except TypeError as error:
@@ -141,7 +139,7 @@ def check_library(x, y, names: str):
 
 
 def check_count(value, name: str, *, least: int = 1) -> int:
-    """value as a Python integer ≥ `least`. Raises: ValueError naming `name` and what came."""
+    """value as a Python integer ≥ `least`. Raises: ValueError."""
     try:
         count = operator.index(value)
     except TypeError:
@@ -154,10 +152,9 @@ def check_count(value, name: str, *, least: int = 1) -> int:
 def check_number(
     value, name: str, *, above: float | None = None, least: float | None = None, like=None
 ):
-    """value as a finite float, > `above` or ≥ `least`, where one is given.
+    """value as a finite float, > `above` or ≥ `least` if given. Raises: ValueError.
 
-    like: an array whose dtype has to hold it, neither as infinity nor as 0.
-    Raises: ValueError naming `name`, what was expected and what came.
+    like: an array whose dtype must represent it, neither as infinity nor as 0.
     """
     good = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     expected = ""
@@ -175,13 +172,13 @@ def check_number(
 
 
 def check_real(value, name: str):
-    """value, a number or a nest of them, as a NumPy array of float64, finite or not; host only.
+    """value, a number or nested numbers, as a NumPy array of float64, finite or not; host only.
 
-    Raises: ValueError naming `name` for anything but real numbers: a mask or a text among them.
+    Raises: ValueError for anything but real numbers, such as a mask or text.
     """
     try:
         x = np.asarray(value)
-    except Exception as error:  # rows of unlike lengths; an array that may not come home
+    except Exception as error:  # rows of different lengths; an array of a device
         raise ValueError(f"{name} must be an array of real numbers: {error}") from error
     if x.dtype.kind not in "iuf" or isinstance(value, LOSSY):
         came = type(value).__name__ if isinstance(value, LOSSY) else f"dtype {x.dtype}"
@@ -199,7 +196,7 @@ def check_generator(rng) -> None:
 
 
 def check_lead(*arrays, names: str = "arrays"):
-    """The leading axes of arrays (..., n, d), broadcast. Raises: ValueError, naming `names`."""
+    """The leading axes of arrays (..., n, d), broadcast. Raises: ValueError with their `names`."""
     shapes = [tuple(x.shape[:-2]) for x in arrays]
     columns = itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1)
     sizes = [[n for n in column if n != 1] for column in columns]  # while tracing, n is a tensor
@@ -218,9 +215,8 @@ def check_directions(W, x, name: str, called: str = "W", **limit):
 
 
 def check_keys(k, v, key_mask, name: str = "k", width: str = "d"):
-    """The namespace of keys k, their values v and their mask; leading axes are left to the caller.
-
-    Raises: ValueError.
+    """The namespace of keys k, values v and their mask, whatever their leading axes. Raises:
+    ValueError.
     """
     check_array(k, name, f"S, {width}", key_mask)
     check_array(v, "v", "S, e", key_mask, power=VALUE_POWER)
@@ -239,30 +235,30 @@ def check_callable(x, name: str) -> None:
 
 
 def check_kind(x, kind: type, name: str) -> None:
-    """Raises: ValueError unless x is one of that class."""
+    """Raises: ValueError unless x is an instance of that class."""
     if not isinstance(x, kind):
         raise ValueError(f"{name} must be of type {kind.__name__}, got {type(x).__name__}")
 
 
 @contextlib.contextmanager
 def needed(module: str, extra: str):
-    """Says with what extra an import in this block would not fail. Raises: ImportError."""
+    """Says which extra installs what an import in this block lacks. Raises: ImportError."""
     try:
         yield
     except ImportError as error:
-        said = f"{module} cannot be imported ({error}): `make lab EXTRAS={extra}` installs the rest"
-        raise ImportError(said) from error
+        message = f"{module} cannot be imported ({error}): `make lab EXTRAS={extra}` installs it"
+        raise ImportError(message) from error
 
 
 @contextlib.contextmanager
 def reading(path, what: str, sha256: str | None = None):
-    """The open file at path; whatever is raised while it is read says that it is no `what`.
+    """The open file at path; any error while it is read becomes one that says it is no `what`.
 
-    sha256: the hash that it must have, compared before it is read; None takes any file.
-    Raises: ValueError that names the path, also for a folder; FileNotFoundError.
+    sha256: the hash that it must have, checked first; None accepts any file. Raises: ValueError
+    with the path, also for a folder; FileNotFoundError.
     """
     good = isinstance(path, str | os.PathLike)
-    if not good or (os.path.exists(path) and not os.path.isfile(path)):  # a pipe would never end
+    if not good or (os.path.exists(path) and not os.path.isfile(path)):  # a pipe never ends
         raise ValueError(f"path must be that of a {what}, got {path!r}")
     with open(path, "rb") as file:
         if sha256 and (came := hashlib.file_digest(file, "sha256").hexdigest()) != sha256:
@@ -279,11 +275,11 @@ def reading(path, what: str, sha256: str | None = None):
 
 
 def check_sums(state, name: str):
-    """The namespace of a State whose two arrays go together. Raises: ValueError."""
+    """The namespace of a State whose two arrays fit. Raises: ValueError."""
     check_kind(state, State, name)
     check_array(state.c, f"{name}.c", "m", finite=False)
     xp = check_array(state.Sz, f"{name}.Sz", "m, e + 1", finite=False)
-    if is_free_to_read(state.Sz) and not math.isfinite(xp.sum(state.Sz)):  # one pass, each step
+    if is_free_to_read(state.Sz) and not math.isfinite(xp.sum(state.Sz)):  # one pass per step
         check_finite(state.Sz, f"{name}.Sz", power=VALUE_POWER)
     check_library(state.c, state.Sz, f"{name}.c and {name}.Sz")
     if tuple(state.c.shape) != tuple(state.Sz.shape[:-1]):
@@ -299,24 +295,25 @@ def check_sums(state, name: str):
 def check_state(state, x, name: str, W, e: int | None = None) -> None:
     """Raises: ValueError unless the State has W's m features and, if given, values of size e.
 
-    x: the rows (..., n, d) that it meets, of that name.
+    x: the rows (..., n, d), of that name, that it is used with.
     """
     check_sums(state, "state")
     check_library(x, state.Sz, f"{name} and state")
     check_lead(x, state.Sz, names=f"{name} and state")
     shape, m = tuple(state.Sz.shape), W.shape[-2]
     if shape[-2] != m or e not in (None, shape[-1] - 1):
-        wanted = f"m = {m} features, as W has" + ("" if e is None else f", and values of size {e}")
+        expected = f"m = {m} features, as W has" + (
+            "" if e is None else f", and values of size {e}"
+        )
         raise ValueError(
-            f"state must have {wanted}, got {shape[-2]} and values of size {shape[-1] - 1}"
+            f"state must have {expected}, got {shape[-2]} and values of size {shape[-1] - 1}"
         )
 
 
 def check_attention(q, k, v, key_mask, W=..., *, names=("q", "k"), width="d"):
-    """Queries, keys, values, mask (and directions), broadcast to one set of leading axes.
+    """Queries, keys, values, mask (and directions) with equal leading axes. Raises: ValueError.
 
-    W: (..., m, d), or nothing, and None comes back; one set for all, (m, d), stays as it is.
-    Raises: ValueError for what is no array, does not fit, or is not finite.
+    W: (..., m, d), or nothing, which returns None; one set for all heads, (m, d), stays as it is.
     """
     xp = check_keys(k, v, key_mask, names[1], width)
     check_shape(q, names[0], (..., "L", k.shape[-1]), k, names[1], like=q)
@@ -337,7 +334,7 @@ def check_attention(q, k, v, key_mask, W=..., *, names=("q", "k"), width="d"):
 
 
 def check_tokens(q, k) -> None:
-    """Raises: ValueError unless there are as many queries as keys, those of the same tokens."""
+    """Raises: ValueError unless there are as many queries as keys."""
     if q.shape[-2] != k.shape[-2]:
         raise ValueError(
             "q and k must have one row for each token, "
@@ -346,7 +343,7 @@ def check_tokens(q, k) -> None:
 
 
 def check_token_ids(tokens, key_mask, vocabulary):
-    """The namespace of integers (..., L) that fit, once the mask does, too. Raises: ValueError."""
+    """The namespace of integers (..., L) in range, with a mask that fits. Raises: ValueError."""
     good = array_api_compat.is_array_api_obj(tokens) and not isinstance(tokens, LOSSY)
     if not good or not tokens.ndim:
         raise ValueError(f"tokens must be an integer array (..., L), got {type(tokens).__name__}")
@@ -370,8 +367,8 @@ def check_token_ids(tokens, key_mask, vocabulary):
 def check_each_token(x, k, name: str, low: float, high: float, *, by_channel=False):
     """x in [low, high] for the tokens of k (..., L, d): (..., L, 1), or (..., L, d) by channel.
 
-    A number is one for all. Raises: ValueError for another shape and, where values are free to
-    read, NaN or outside.
+    A number is used for all. Raises: ValueError for another shape and, on NumPy, NaN or values
+    outside.
     """
     if isinstance(x, Real) or not array_api_compat.is_array_api_obj(x):  # np.float64 is both
         if not isinstance(x, Real) or isinstance(x, bool) or not low <= x <= high:

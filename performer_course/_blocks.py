@@ -1,4 +1,4 @@
-"""Sizes, steps, masks, heads, cores: how attention is cut into pieces. No mathematics."""
+"""How attention is cut into blocks, steps, masks, heads and threads. No mathematics."""
 
 import itertools
 import math
@@ -8,18 +8,18 @@ import array_api_compat
 from ._stable import normalised
 from .backend import is_free_to_read, side_by_side
 
-# Tokens in one step: their features fit in a core's cache. A device is filled by a few such
-# steps; on JAX all is one step, for its compiler unrolls each loop.
+# Tokens per step, so that their features fit in a core's cache, or fill a device. On JAX all
+# tokens are one step, because its compiler unrolls each loop.
 CHUNK, DEVICE_CHUNK = 512, 16384
 # Queries and keys in one block of exact attention.
 BLOCK, DEVICE_BLOCK = 256, 4096
-# On NumPy, heads whose arrays have more entries together are worked one by one, to stay in cache;
-# and on several cores, if they have so many tokens.
+# On NumPy, heads with more entries together run one at a time, to stay in cache, and heads with
+# this many tokens on several cores.
 ENTRIES_IN_CACHE, THREADS_FROM = 2**16, 8192
 
 
 def step_size(x):
-    """How many of the tokens of x (..., n, d) suit the place where it lives, at a time."""
+    """How many tokens of x (..., n, d) to process at a time on its device."""
     if array_api_compat.is_jax_array(x):
         return x.shape[-2]
     return CHUNK if is_free_to_read(x) else DEVICE_CHUNK
@@ -28,7 +28,7 @@ def step_size(x):
 def steps(x, size=None, *, start=0, stop=None):
     """Slices of the tokens of x (..., n, d) from `start` to `stop` (the end), `size` at a time.
 
-    Without a size, as many as suit the place where x lives.
+    size: `step_size` by default.
     """
     stop = x.shape[-2] if stop is None else stop
     size = step_size(x) if size is None else size
@@ -36,10 +36,11 @@ def steps(x, size=None, *, start=0, stop=None):
 
 
 def phases(q, k, size=None, *, causal):
-    """How attention goes through its tokens: slices of three kinds, in this order.
+    """Three lists of slices for the three phases of attention.
 
-    Of keys that all rows see; of tokens whose row sees the keys up to its own; of rows that see all
-    keys taken before. Causal: the second and, where there are fewer keys than queries, the third.
+    Keys that all rows see; tokens whose row sees the keys up to its own; rows that see all keys of
+    the earlier phases. Causal attention needs the second and, with fewer keys than queries, the
+    third.
     """
     own = min(q.shape[-2], k.shape[-2]) if causal else 0
     seen_by_all = [] if causal else steps(k, size)
@@ -47,19 +48,19 @@ def phases(q, k, size=None, *, causal):
 
 
 def blocks(x, *, stop=None):
-    """Slices of the tokens of x up to `stop`, a block of exact attention each."""
+    """Slices of the tokens of x up to `stop`, one per block of exact attention."""
     return steps(x, BLOCK if is_free_to_read(x) else DEVICE_BLOCK, stop=stop)
 
 
 def sum_dtype(xp, *arrays):
-    """What sums are taken in: float64 where that came in, float32 for anything narrower."""
+    """The dtype of sums: float64 if an input is float64, else float32."""
     return xp.float64 if xp.result_type(*arrays) == xp.float64 else xp.float32
 
 
 def masked_part(xp, k, v, key_mask, part, dtype):
-    """Of the slice `part`, in that dtype: k, v and the mask, (..., n, 1) (None without).
+    """k, v and the mask (..., n, 1) (None if there is none) of the slice `part`, in that dtype.
 
-    What the mask hides is zero in the first two, whatever it held.
+    Masked rows of k and v are zero, whatever they held.
     """
     k, v = (xp.astype(x[..., part, :], dtype, copy=False) for x in (k, v))
     if key_mask is None:
@@ -69,7 +70,7 @@ def masked_part(xp, k, v, key_mask, part, dtype):
 
 
 def causal_mask(xp, queries, keys, diagonal):
-    """−∞ where key j comes after row i, j > i + diagonal, else 0: (rows, keys); None for zeros."""
+    """−∞ where key j comes after row i, j > i + diagonal, else 0: (rows, keys); None if all 0."""
     rows, n = queries.shape[-2], keys.shape[-2]
     if n <= diagonal + 1:
         return None
@@ -79,7 +80,7 @@ def causal_mask(xp, queries, keys, diagonal):
 
 
 def in_blocks(xp, x, size, n, fill=0.0):
-    """x (..., l ≤ n, w) filled up and cut: (..., T, size, w) with T = ⌈n / size⌉."""
+    """x (..., l ≤ n, w) padded and cut: (..., T, size, w) with T = ⌈n / size⌉."""
     *lead, length, width = x.shape
     T = -(-n // size)
     if length < T * size:
@@ -90,7 +91,7 @@ def in_blocks(xp, x, size, n, fill=0.0):
 
 
 def in_order(xp, x, n=None):
-    """The first n tokens of blocks (..., T, size, w), or all, one after the other: (..., n, w)."""
+    """The first n tokens (default: all) of blocks (..., T, size, w), joined: (..., n, w)."""
     *lead, T, size, width = x.shape
     return xp.reshape(x, (*lead, T * size, width))[..., :n, :]
 
@@ -98,9 +99,9 @@ def in_order(xp, x, n=None):
 def each_head(sums, q, k, v, key_mask, W=None, *, work_per_head):
     """S / z of all rows, (..., L, e): sums(q, k, v, key_mask, W) yields a few [S, z] at a time.
 
-    On NumPy, heads go one by one if each has much work (how many numbers it makes), so that a step
-    stays in cache, long ones on several cores, and rows are written where they belong. Elsewhere,
-    where a JAX array cannot be written into, they are joined.
+    On NumPy, heads with much work (the numbers each produces) run one at a time, so that a step
+    fits in cache, long ones on several cores, and rows are written in place. On other libraries the
+    rows are joined, because JAX arrays cannot be written into.
     """
     xp = array_api_compat.array_namespace(q)
     lead, dtype = q.shape[:-2], xp.result_type(q, k, v)

@@ -1,17 +1,14 @@
-"""Causal sums: row i sees the keys j ≤ i of its chunk, and what a State kept from before.
+"""Causal sums: row i sees the keys j ≤ i of its chunk and the State before the chunk.
 
-Two ways to the same numbers:
+`causal_linear` is for features φ(q) and φ(k). It forms the B × B weights φ(q) φ(k)ᵀ of blocks of B
+tokens, with the upper triangle set to 0; φ(k)ᵀ [v, 1] is carried from block to block.
 
-`causal_linear` is for features φ(q) and φ(k) themselves. In blocks of B tokens the B × B weights
-φ(q) φ(k)ᵀ are formed, the later half set to 0; between blocks goes φ(k)ᵀ [v, 1].
-
-`causal_by_halving` is for logarithms g of φ(q) and h of φ(k) at any norm, where no value may be
-looked at, or where an h rises too far for one maximum (`causal_chunk`). A maximum over all keys of
-a chunk would show later keys to earlier rows: a row's weights might even underflow because of a
-key that it does not see. So let every set of keys have its own maximum: the keys of a block; and
-inside a block, the earlier half of any 2, 4, 8, … tokens for the rows of the later half. A row sees
-each earlier key in exactly one of these sets. Each set is summed relative to its own maximum, and
-sums are merged as States are.
+`causal_by_halving` is for logarithms g of φ(q) and h of φ(k) at any norm, where values must not be
+read, or where an h rises too far above a single maximum (`causal_chunk`). A maximum over all keys
+of a chunk would leak later keys to earlier rows: a row's weights might even underflow because of a
+key that it does not see. So each set of keys has its own maximum: the keys of a block; and, inside
+a block, the earlier half of any 2, 4, 8, … tokens for the rows of the later half. A row sees each
+earlier key in exactly one of these sets. Their sums are merged as States are.
 """
 
 import math
@@ -31,23 +28,23 @@ from ._stable import (
 )
 from .backend import is_free_to_read
 
-# Rows and keys of one block of `causal_linear`: on one core, small blocks waste few products on the
-# half that is set to 0; on a device, few large products beat many small ones.
+# Tokens per block of `causal_linear`: on a core, small blocks compute few products that are then
+# set to 0; on a device, few large products are faster than many small ones.
 BLOCK, DEVICE_BLOCK = 32, 1024
-# A block of `causal_by_halving` has at least so many tokens: the state of a block, m (e + 1)
-# numbers, should not be larger than the m log-features of each of its tokens.
+# Least number of tokens in a block of `causal_by_halving`: the m (e + 1) numbers of its state
+# should not outnumber the m log-features of its tokens.
 LEAST = 64
-# A log-feature may rise this far above what every row of a chunk has seen: e^40 leaves a float32
-# room for the sum over a chunk. A weight below e^−87 of a row's largest underflows; times a key's
-# e^40 that is e^−47, beside a denominator ≥ 1 far below its rounding.
+# How far a log-feature may rise above the largest that every row has seen: e^40, summed over a
+# chunk, fits in float32. A weight below e^−87 of a row's largest underflows; times e^40 that is
+# e^−47, next to a denominator ≥ 1 far below rounding.
 RISE = 40.0
 
 
 def causal_linear(xp, rows, keys, values, Sz):
-    """(Σ_{j≤i} (rows_iᵀ keys_j) values_j + rows_iᵀ Sz, and the new Sz): all of a chunk.
+    """(Σ_{j≤i} (rows_iᵀ keys_j) values_j + rows_iᵀ Sz, and the new Sz) for a whole chunk.
 
     rows: (..., L, F); keys: (..., n, F) and values: (..., n, e+1) for n ≤ L; Sz: (..., F, e+1),
-    None where there are no keys before.
+    None if there are no earlier keys.
     """
     L, size = rows.shape[-2], BLOCK if is_free_to_read(rows) else DEVICE_BLOCK
     size = min(size, L)
@@ -64,8 +61,8 @@ def causal_linear(xp, rows, keys, values, Sz):
 
 
 def _one_by_one(xp, *arrays):
-    """The blocks of arrays (..., T, size, ·), the same of each at a time."""
-    if is_free_to_read(arrays[0]):  # NumPy iterates in a third of the time of an index each
+    """Iterates over the blocks of several arrays (..., T, size, ·)."""
+    if is_free_to_read(arrays[0]):  # three times as fast as indexing on NumPy
         first = (x if x.ndim == 3 else xp.moveaxis(x, -3, 0) for x in arrays)
         return zip(*first, strict=True)
     return zip(*(xp.unstack(x, axis=-3) for x in arrays), strict=True)
@@ -74,13 +71,13 @@ def _one_by_one(xp, *arrays):
 def causal_chunk(xp, state, g, h, values):
     """The State after a chunk of C tokens, and the sums of their rows: a State of C rows.
 
-    g = ωᵀq', h = ωᵀk' − ‖k'‖²/2, both (..., C, m) and used up. Where values may be looked at and
-    no h is more than RISE above `seen`, what every row of the chunk has seen, all is relative to
-    that; unless a value is so large that e^RISE of it, summed, might leave the dtype's range.
+    g = ωᵀq', h = ωᵀk' − ‖k'‖²/2, both (..., C, m) and overwritten. One maximum is enough if values
+    may be read, no h is more than RISE above `seen`, the largest that every row of the chunk has
+    seen, and no value is so large that e^RISE times it, summed, might overflow.
     """
     if is_free_to_read(h):
         top = xp.maximum(state.c, largest(xp, h))  # (..., m)
-        seen = xp.maximum(state.c, h[..., 0, :])  # reached by a key: every denominator is ≥ 1
+        seen = xp.maximum(state.c, h[..., 0, :])  # the h of a key: every denominator is ≥ 1
         large = float(xp.finfo(h.dtype).max) * math.exp(-RISE) / (h.shape[-2] * h.shape[-1])
         if xp.all(top <= seen + RISE) and xp.all(xp.abs(values) <= large):
             return causal_one_maximum(xp, rescaled(xp, state, seen), top, g, h, values)
@@ -88,7 +85,7 @@ def causal_chunk(xp, state, g, h, values):
 
 
 def causal_one_maximum(xp, state, top, g, h, values):
-    """`causal_chunk`, all relative to the c of this State; the State after it relative to `top`."""
+    """`causal_chunk` relative to the c of this State; the State after it is relative to `top`."""
     c = state.c[..., None, :]  # (..., 1, m)
     keys, a = exp_in_place(xp, h, c), add_in_place(g, c)  # (..., C, m)
     highest = xp.max(a, axis=-1)  # (..., C)
@@ -98,13 +95,13 @@ def causal_one_maximum(xp, state, top, g, h, values):
 
 
 def causal_by_halving(xp, state, g, h, values):
-    """`causal_chunk` with every set of keys relative to its own maximum: nothing is looked at."""
-    C = int(h.shape[-2])  # which torch.jit.trace takes for a tensor
+    """`causal_chunk` with a maximum for each set of keys, so that no value is read."""
+    C = int(h.shape[-2])  # a tensor under torch.jit.trace
     # A power of two, about √C, so that there are about √C blocks.
     size = min(max(LEAST, 2 ** (C.bit_length() // 2)), 2 ** (C - 1).bit_length())
     g, values = (_blocks.in_blocks(xp, x, size, C) for x in (g, values))  # (..., T, size, ·)
     h = _blocks.in_blocks(xp, h, size, C, fill=lowest(xp, h.dtype))
-    rows = _within(xp, g, h, values)  # first, for `summed_by_feature` uses h up
+    rows = _within(xp, g, h, values)  # first, because `summed_by_feature` overwrites h
     state, before = _between(xp, state, summed_by_feature(xp, h, values))
     past = weighted_sums(xp, add_in_place(g, before.c[..., None, :]), before.Sz)  # (..., T, size)
     c, Sz = added(xp, past, rows)  # (..., T, size), (..., T, size, e+1)
@@ -113,10 +110,10 @@ def causal_by_halving(xp, state, g, h, values):
 
 
 def _between(xp, state, blocks):
-    """The State after all T blocks, and those before each of them, given the States of each.
+    """The State after all T blocks, and the one before each of them, from the States of each block.
 
-    For each feature the blocks are things of which boundary t sees the first t, `state` coming
-    before them all: one product (..., T+1, T+1) for all boundaries.
+    For each feature, boundary t sees `state` and the first t blocks, so one product with
+    (..., T+1, T+1) weights gives all boundaries.
     """
     c = xp.concat([state.c[..., None, :], blocks.c], axis=-2)  # (..., T+1, m)
     Sz = xp.concat([state.Sz[..., None, :, :], blocks.Sz], axis=-3)  # (..., T+1, m, e+1)
@@ -128,9 +125,9 @@ def _between(xp, state, blocks):
 
 
 def _within(xp, g, h, values):
-    """The sums of row i over the keys j ≤ i of its own block: g, h (..., B, m), B a power of two.
+    """The sums of row i over the keys j ≤ i of its block: g, h (..., B, m), B a power of two.
 
-    A row starts with its own key. At each level, of every 2w tokens the later w rows gain the
+    A row starts with its own key. At each level, of every 2w tokens the later w rows add the
     earlier w keys.
     """
     lead, B, m = h.shape[:-2], *h.shape[-2:]
@@ -149,7 +146,7 @@ def _within(xp, g, h, values):
 
 
 def _level(xp, rows, g, h, values, c):
-    """The sums of N pairs of w rows, after the later ones have seen the earlier keys.
+    """The sums of N pairs of w rows, after the later ones have added the earlier keys.
 
     rows: (N, 2, w) and (N, 2, w, e+1); g, h: (N, 2, w, m); values: (N, 2, w, e+1); c: (N, m), the
     largest h of the earlier keys.
@@ -159,7 +156,7 @@ def _level(xp, rows, g, h, values, c):
     top = xp.max(a, axis=-1)  # (N, w)
     weights = xp.exp(a - top[..., None])  # (N, w, m)
     keys = xp.matrix_transpose(xp.exp(h - c[:, None, :]))  # (N, m, w)
-    few = values.shape[-2] < values.shape[-1]  # w² (m + e) products, or 2 w m e: the fewer
+    few = values.shape[-2] < values.shape[-1]  # w² (m + e) products or 2 w m e, whichever is less
     Sz = (weights @ keys) @ values if few else weights @ (keys @ values)
     late = added(xp, State(rows.c[:, 1, :], rows.Sz[:, 1, :, :]), State(top, Sz))
     early = rows.c[:, 0, :], rows.Sz[:, 0, :, :]

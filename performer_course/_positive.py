@@ -1,12 +1,8 @@
-"""Attention with positive features at any norm, a part of the tokens at a time.
+"""Attention with positive features at any norm, for one slice of the tokens at a time.
 
-Features are held as their logarithms,
-
-    h = ωᵀk' − ‖k'‖²/2 of a key, g = ωᵀq' of a query,
-
-relative to a maximum, as in a State. A query's factor e^{−‖q'‖²/2} and the factor 1/√m cancel in
-the ratio, so they are left out. Throughout, W: (..., m, d) includes d^{−1/4}, which scales q and k
-alike.
+Features are held as logarithms relative to a maximum, as in a State: h = ωᵀk' − ‖k'‖²/2 of a key, g
+= ωᵀq' of a query. A query's factor e^{−‖q'‖²/2} and the factor 1/√m cancel in the ratio, so they
+are left out. W: (..., m, d) includes the factor d^{−1/4} of q' and k'.
 """
 
 import math
@@ -26,10 +22,10 @@ from .backend import is_free_to_read
 
 
 def scaled(xp, W, dtype):
-    """W d^{−1/4} in the dtype of the sums; cast first, because W may be in half precision.
+    """W d^{−1/4} in the dtype of the sums, cast first, because W may be in half precision.
 
-    On NumPy it is stored by columns (concat copies even a single array), so that x Wᵀ, which reads
-    Wᵀ by rows, takes 5 % less time.
+    On NumPy it is stored by columns (concat copies even a single array), so that x Wᵀ takes 5 %
+    less time.
     """
     W = xp.astype(W, dtype, copy=False) * W.shape[-1] ** -0.25
     if not is_free_to_read(W):
@@ -38,7 +34,7 @@ def scaled(xp, W, dtype):
 
 
 def log_keys(xp, k, v, key_mask, part, W):
-    """ln φ(k'), h = ωᵀk' − ‖k'‖²/2, as good as −∞ where masked: (..., n, m); and [v, 1]."""
+    """ln φ(k'), h = ωᵀk' − ‖k'‖²/2, `lowest` where masked: (..., n, m); and [v, 1]."""
     keys, values, seen = masked_part(xp, k, v, key_mask, part, W.dtype)
     h = squared_norm(xp, keys) * (-0.5 / math.sqrt(k.shape[-1]))  # (..., n)
     h = h if seen is None else h + mask_logits(xp, seen, W.dtype)
@@ -46,19 +42,19 @@ def log_keys(xp, k, v, key_mask, part, W):
 
 
 def absorbed(xp, state, k, v, W, key_mask, part):
-    """The State after the keys of this part; before any key, `state` is None."""
+    """The State after the keys of this slice; `state` is None before any key."""
     h, values = log_keys(xp, k, v, key_mask, part, W)
     return summed_by_feature(xp, h, values, state)  # c = max h, Σ e^{h−c} [v, 1]
 
 
 def read_sums(xp, state, q, part, W):
-    """[S, z] of queries, each of which sees m features with logits g + c and values [S, z]."""
+    """[S, z] of queries: for each, m features with logits g + c and values [S, z]."""
     a = add_in_place(projected(xp, q[..., part, :], W), state.c[..., None, :])  # (..., n, m)
     return weighted_sums(xp, a, state.Sz).Sz  # Σ e^{a−max a} [S, z]
 
 
 def absorbed_and_read(xp, state, q, k, v, W, key_mask, part):
-    """The State after this part, and [S, z] of its queries, causally."""
+    """The State after this slice, and the causal [S, z] of its queries."""
     g = projected(xp, q[..., part, :], W)  # (..., n, m)
     h, values = log_keys(xp, k, v, key_mask, part, W)
     state, rows = causal_chunk(xp, state, g, h, values)

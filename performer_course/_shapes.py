@@ -1,6 +1,6 @@
-"""The arrays of attention, as annotations name them: L queries, S keys of width d, values of e.
+"""Annotations for the arrays of attention: L queries, S keys of width d, values of size e.
 
-`Own` in a name means that there are as many rows as queries: keys and values of the same tokens.
+`Own` in a name means as many rows as queries: keys and values of the same tokens.
 """
 
 from typing import Any

@@ -55,9 +55,7 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
         check_shape(x, "sample", ("n", q.shape[1]), q, "q", power=SAMPLE_POWER)
     share, draws = check_number(share, "share", above=0), check_count(draws, "draws")
     if share > 1000:
-        raise ValueError(
-            f"share must be at most 1000 times the cost of exact attention, got {share:g}"
-        )
+        raise ValueError(f"share must be at most 1000 of exact attention's cost, got {share:g}")
     seed, causal = check_count(seed, "seed", least=0), bool(causal)
     (L, d), e, rng = q.shape, v.shape[1], np.random.default_rng(seed)
     q0, k0 = (x.astype(float) for x in sample or (q, k))
@@ -125,11 +123,8 @@ def _picture(rows: dict[str, tuple]):
 
 def _read(path, names):
     """These arrays of a file, in float64. Raises: ValueError, FileNotFoundError."""
-    with (
-        reading(path, f"npz file with {', '.join(names)}") as file,
-        zipfile.ZipFile(file) as archive,
-    ):
-        if sum(entry.file_size for entry in archive.filelist) > LARGEST_FILE:
+    with reading(path, f"npz file with {', '.join(names)}") as file:
+        if sum(entry.file_size for entry in zipfile.ZipFile(file).filelist) > LARGEST_FILE:
             raise ValueError(f"its arrays take more than {LARGEST_FILE >> 20} MiB")
         stored = dict(np.load(file))
     came = ", ".join(f"{name} {x.dtype}{list(x.shape)}" for name, x in stored.items())
@@ -149,14 +144,12 @@ def main() -> None:
     parser.add_argument("--sample")
     parser.add_argument("--causal", action="store_true")
     parser.add_argument("--share", type=float, default=0.25)
-    options = parser.parse_args()
-    sample = _read(options.sample, "qk") if options.sample else None
-    rows = card(
-        *_read(options.head, "qkv"), causal=options.causal, sample=sample, share=options.share
-    )
+    args = parser.parse_args()
+    sample = _read(args.sample, "qk") if args.sample else None
+    rows = card(*_read(args.head, "qkv"), causal=args.causal, sample=sample, share=args.share)
     print("size: keys on each side of a window, cluster centres, directions m or features F")
     print("cost: fraction of exact attention's multiplications; dense: directions fitted to data")
-    print("method               size               cost   normalised error: median, least, most")
+    print("method               size               cost   normalised error: median, min, max")
     for name, (size, cost, errors) in sorted(rows.items(), key=lambda row: np.median(row[1][2])):
         spread = f"{np.median(errors):9.3g} {errors.min():9.3g} {errors.max():9.3g}"
         note = "   no cheaper than exact" if cost >= 1 else ""

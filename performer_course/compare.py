@@ -35,9 +35,8 @@ def normalised_error(
     check_shape(exact, "exact", (..., "L", v.shape[-1]), v, "v", like=exact)
     check_shape(output, "output", exact.shape, exact, "exact", power=1.0)
     baseline = attention.uniform_attention(exact, v, v, causal=causal, key_mask=key_mask)
-    output, exact, baseline = (
-        np.asarray(to_host(x), dtype=float) for x in (output, exact, baseline)
-    )
+    arrays = (np.asarray(to_host(x), dtype=float) for x in (output, exact, baseline))
+    output, exact, baseline = arrays
     check_finite(output, "output")
     unit = ((baseline - exact) ** 2).sum((-2, -1))
     if not (unit > 0).all():
@@ -67,9 +66,7 @@ def moments(
     cross = a @ b.swapaxes(-2, -1)  # (..., d, d)
     second = [z.swapaxes(-2, -1) @ z / z.shape[-2] for z in (x, y)]
     values, U = np.linalg.eigh(second[0] + second[1] + cross + cross.swapaxes(-2, -1))
-    signs = np.where(
-        U.sum(axis=-2, keepdims=True) < 0, -1.0, 1.0
-    )  # the sign of an axis is arbitrary
+    signs = np.where(U.sum(axis=-2, keepdims=True) < 0, -1.0, 1.0)  # each sign is arbitrary
     return s, U * signs, theory.best_rho(np.maximum(values, 0), 1)
 
 

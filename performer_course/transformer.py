@@ -1,10 +1,10 @@
-"""A transformer small enough to hold in the head: embeddings, positions, norms, heads, blocks.
+"""A transformer small enough to understand: embeddings, positions, layer norm, heads, blocks.
 
-Parameters are a dict of arrays, drawn on the host by `init`; move them with `to_like`. All else
-computes where they live. The attention, "softmax" or "favor", is a choice on which no parameter's
-shape depends: weights trained with one can be carried over to the other, or to an `attend` of your
-own, and tuned there. All raise ValueError for sizes that do not fit, parameters that are missing
-and (on NumPy) those that are not finite or above 7e30 (float64) or 7e3 (float32).
+Parameters are a dict of arrays, drawn on the host by `init`; move them with `to_like`. Everything
+else is computed where they are. No parameter's shape depends on the attention, "softmax" or
+"favor": weights trained with one can be loaded into the other, or used with an `attend` of your
+own, and fine-tuned. All raise ValueError for sizes that do not fit, missing parameters and (on
+NumPy) parameters that are not finite or above 7e30 (float64) or 7e3 (float32).
 """
 
 import math
@@ -31,7 +31,7 @@ from ._shapes import Array
 from ._stable import transposed
 from .attention import favor_attention, softmax_attention
 
-WEIGHT_POWER = 0.1  # for parameters, of a dtype's largest number: products of a few stay finite
+WEIGHT_POWER = 0.1  # parameters: a power of the dtype's largest number, so products are finite
 
 
 def _softmax(q, k, v, layer, *, causal, key_mask):
@@ -74,12 +74,12 @@ class Config:
 
 
 def init(rng, config: Config) -> dict:
-    """Parameters by name, float64, on the host; those of a block are stacked: (depth, ...).
+    """Parameters by name, float64, on the host; those of the blocks are stacked: (depth, ...).
 
-    Entries of a matrix are N(0, 1/inputs), the embedding's N(0, 1/width). "W", the directions of
-    "favor", (depth, m, d), are orthogonal and not trained: draw them anew at will.
-    Error: none, a draw. Cost: O(depth (width² + m d²) + vocabulary width). Source: He et al.
-    (2015), §2.2. Differs from the paper: 1/inputs, not 2/inputs, behind the ReLU too.
+    Entries of a matrix are N(0, 1/inputs), of the embedding N(0, 1/width). "W", the directions of
+    "favor", (depth, m, d), are orthogonal and not trained; you may redraw them at any time. Error:
+    none, a random draw. Cost: O(depth (width² + m d²) + vocabulary width). Source: He et al.
+    (2015), §2.2. Differs from the paper: 1/inputs, not 2/inputs, after the ReLU too.
     """
     check_generator(rng)
     check_kind(config, Config, "config")
@@ -91,7 +91,7 @@ def init(rng, config: Config) -> dict:
     def stacked(rows, columns, method=projections.iid):
         return xp.stack([method(rng, rows, columns) for _ in range(depth)])
 
-    # (depth, width). What is drawn here is not used, but without it all later draws would change.
+    # (depth, width). The draw is not used, but without it all later draws would change.
     one = xp.ones_like(stacked(1, n)[:, 0, :])
     return {
         "embedding": embedding,
@@ -107,10 +107,10 @@ def init(rng, config: Config) -> dict:
 
 
 def positions(x: Float[Array, "... L width"]) -> Float[Array, "L width"]:
-    """[sin(p ω_i), cos(p ω_i)] for p = 0 … L − 1, ω_i = 10000^{−2i/width}: one row a position.
+    """Positional encoding: [sin(p ω_i), cos(p ω_i)] for p = 0 … L − 1, ω_i = 10000^{−2i/width}.
 
-    A shift of p turns each pair by a fixed angle. x gives the sizes, the dtype and the device.
-    Shape: (L, width). Error: exact to rounding of p. Cost: O(L width).
+    One row per position; a shift of p rotates each pair by a fixed angle. x gives the sizes, the
+    dtype and the device. Shape: (L, width). Error: exact to rounding of p. Cost: O(L width).
     Source: Vaswani et al. (2017), §3.5. Differs from the paper: sines first, then cosines.
     """
     xp = check_array(x, "x", "L, width")
@@ -127,10 +127,10 @@ def layer_norm(
     shift: Float[Array, "width"],
     eps: float = 1e-5,
 ) -> Float[Array, "... L width"]:
-    """gain (x − mean) / √(variance + eps) + shift, each row by itself.
+    """Layer normalisation of each row: gain (x − mean) / √(variance + eps) + shift.
 
-    Shape and dtype: those of x. Error: exact to rounding. Cost: O(L width).
-    Source: Ba, Kiros & Hinton (2016), eq. 4.
+    Shape and dtype: those of x. Error: exact to rounding. Cost: O(L width). Source: Ba, Kiros &
+    Hinton (2016), eq. 4.
     """
     xp = check_array(x, "x", "L, width")
     for name, given in (("gain", gain), ("shift", shift)):
@@ -145,8 +145,8 @@ def layer_norm(
 def split_heads(x: Float[Array, "... L width"], heads: int) -> Float[Array, "... heads L d"]:
     """Each row cut into `heads` parts of d = width / heads; heads become a leading axis.
 
-    Shape: (..., heads, L, d). Error: exact. Cost: none, or one copy.
-    Source: Vaswani et al. (2017), §3.2.2.
+    Shape: (..., heads, L, d). Error: exact. Cost: none, or one copy. Source: Vaswani et al. (2017),
+    §3.2.2.
     """
     xp = check_array(x, "x", "L, width")
     d, rest = divmod(x.shape[-1], check_count(heads, "heads"))
@@ -157,10 +157,9 @@ def split_heads(x: Float[Array, "... L width"], heads: int) -> Float[Array, "...
 
 
 def join_heads(x: Float[Array, "... heads L d"]) -> Float[Array, "... L heads*d"]:
-    """The heads side by side again: what `split_heads` undoes.
+    """The heads side by side again: the inverse of `split_heads`.
 
-    Shape: (..., L, heads d). Error: exact. Cost: one copy.
-    Source: Vaswani et al. (2017), §3.2.2.
+    Shape: (..., L, heads d). Error: exact. Cost: one copy. Source: Vaswani et al. (2017), §3.2.2.
     """
     xp = check_array(x, "x", "heads, L, d")
     parts = transposed(xp, x)  # (..., L, heads, d)
@@ -168,9 +167,9 @@ def join_heads(x: Float[Array, "... heads L d"]) -> Float[Array, "... L heads*d"
 
 
 def _attend(x, layer, config, key_mask, attend):
-    """Attention of every head of one block to x (..., L, width), joined and mapped."""
+    """Multi-head attention of one block to x (..., L, width), with its output matrix."""
     q, k, v = (split_heads(x @ layer[name], config.heads) for name in ("query", "key", "value"))
-    seen = None if key_mask is None else key_mask[..., None, :]  # (..., 1, L): all heads alike
+    seen = None if key_mask is None else key_mask[..., None, :]  # (..., 1, L): for all heads
     attend = attend or ATTENTIONS[config.attention]
     mixed = attend(q, k, v, layer, causal=config.causal, key_mask=seen)  # (..., heads, L, d)
     return join_heads(mixed) @ layer["heads"]
@@ -183,12 +182,12 @@ def block(
     key_mask: Bool[Array, "... L"] | None = None,
     attend: Callable | None = None,
 ) -> Float[Array, "... L width"]:
-    """x + attention(norm(x)), then x + map(norm(x)), the map ReLU between two matrices.
+    """A pre-norm block: x + attention(norm(x)), then x + MLP(norm(x)), an MLP with one ReLU.
 
-    layer: the parameters of one block, `params[name][i]`. key_mask, attend: as in `forward`.
-    Shape and dtype: those of x. Error: exact for "softmax"; else that of `favor_attention`.
-    Cost: O(L (width² + what attention costs)).
-    Source: Vaswani et al. (2017), Fig. 1. Differs from the paper: norms first.
+    layer: the parameters of one block, `params[name][i]`. key_mask, attend: as in `forward`. Shape
+    and dtype: those of x. Error: exact for "softmax"; else that of `favor_attention`. Cost:
+    O(L width²), and attention. Source: Vaswani et al. (2017), Fig. 1. Differs from the paper: layer
+    norm comes first.
     """
     xp = check_array(x, "x", "L, width")
     check_kind(config, Config, "config")
@@ -219,17 +218,17 @@ def forward(
     key_mask: Bool[Array, "... L"] | None = None,
     attend: Callable | None = None,
 ) -> Float[Array, "... L vocabulary"]:
-    """ln P(token) at each place: embeddings and positions, the blocks, a norm, ln softmax.
+    """ln P(token) at each position: embeddings and positions, blocks, layer norm, ln softmax.
 
-    A decoder's row i is about token i + 1, from the tokens up to i. key_mask: True where a
-    token counts, as in `attention`. The last matrix is the embedding again. Tokens run from 0 to
-    vocabulary − 1; only on NumPy are others refused: CuPy takes another row, without a word.
-    attend: what each block attends with in place of `config.attention`, any function
-    attend(q, k, v, layer, *, causal, key_mask) with q, k, v and its result (..., heads, L, d),
-    `layer` the block's parameters and key_mask (..., 1, L) or None.
+    A decoder's row i predicts token i + 1 from the tokens up to i. key_mask: True where a token
+    counts, as in `attention`. The output matrix is the embedding. Tokens are 0 to vocabulary − 1;
+    others are refused only on NumPy: CuPy silently takes another row. attend: replaces the
+    attention of each block, a function attend(q, k, v, layer, *, causal, key_mask) with q, k, v and
+    its result (..., heads, L, d), `layer` the block's parameters and key_mask (..., 1, L) or None.
     Shape: (..., L, vocabulary); rows of exp sum to 1. Error: exact for "softmax"; else that of
     `favor_attention` in each block. Cost: O(L width (depth width + vocabulary)), and attention.
-    Source: Vaswani et al. (2017). Differs from the paper: norms first (Xiong et al., 2020).
+    Source: Vaswani et al. (2017). Differs from the paper: layer norm comes first (Xiong et al.,
+    2020).
     """
     check_kind(config, Config, "config")
     xp, n = check_token_ids(tokens, key_mask, config.vocabulary), config.width
@@ -237,7 +236,7 @@ def forward(
     whole = {"embedding": (config.vocabulary, n), "gain": (n,), "shift": (n,)}
     _check_named(params, "params", whole | stacked, tokens, "tokens")
     names = set(params) - set(whole)
-    for name in names - set(stacked):  # what `attend` alone may want
+    for name in names - set(stacked):  # only for `attend`
         x = params[name]
         if not array_api_compat.is_array_api_obj(x) or tuple(x.shape[:1]) != (config.depth,):
             raise ValueError(f'params["{name}"] must be {config.depth} arrays, one for each block')
@@ -254,7 +253,7 @@ def forward(
 
 
 def _shapes(config, attend):
-    """The shape of each parameter of a block; a letter for any size. Raises: ValueError."""
+    """The shape of each parameter of a block; a letter means any size. Raises: ValueError."""
     if attend is not None:
         check_callable(attend, "attend")
     n = config.width

@@ -35,7 +35,7 @@ def test_what_needs_an_extra_names_it(module, missing, extra):
     last = said.stderr.splitlines()[-1]
     named = "figures" if module == "card" else module
     assert last.startswith(f"ImportError: performer_course.{named} cannot be imported (")
-    assert last.endswith(f"`make lab EXTRAS={extra}` installs the rest")
+    assert last.endswith(f"`make lab EXTRAS={extra}` installs it")
 
 
 def test_a_home_that_cannot_be_written_makes_no_lesson_say_so():
