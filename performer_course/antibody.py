@@ -1,11 +1,11 @@
-"""A real pretrained model, AntiBERTy 0.1.3, read without its framework and run on `attention`.
+"""A real pretrained model, AntiBERTy 0.1.3, run without its framework on this course's `attention`.
 
-An encoder of antibodies: eight blocks of eight heads of d = 64, 26 million numbers, trained to
-guess residues that are masked. `make model` fetches its file of weights; nothing else needs it.
-Host only. Tokens: [CLS], one letter a residue, [SEP]; then [PAD], which nothing attends to.
+An encoder of antibodies: eight blocks of eight heads of d = 64, 26 million parameters, trained to
+predict masked residues. `make model` fetches its file of weights; nothing else needs it. Host only.
+Tokens: [CLS], one letter per residue, [SEP]; then padding, [PAD], which nothing attends to.
 
-Source: Ruffolo et al. (2021), the model; Devlin et al. (2019), its blocks: norms last, GELU, a
-learned vector for each place.
+Source: Ruffolo et al. (2021), the model; Devlin et al. (2019), its blocks: post-norm, GELU, a
+learned vector for each position.
 """
 
 import functools
@@ -40,20 +40,20 @@ from .attention import favor_attention, linear_attention, softmax_attention
 from .compare import with_weight_column
 from .transformer import join_heads, layer_norm, split_heads
 
-FOLDER = Path(__file__).resolve().parent.parent / "model"  # where `make model` keeps it
+FOLDER = Path(__file__).resolve().parent.parent / "model"  # of `make model`
 FILE = "pytorch_model.bin"
 SHA256 = "f1ae33eac8cc8784a7d4be5a600141d2fa7bc7d8d5b3f5324d64a6a63bd0f137"
 TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"ACDEFGHIKLMNPQRSTVWY")
 PAD, CLS, SEP, MASK = (TOKENS.index(f"[{name}]") for name in ("PAD", "CLS", "SEP", "MASK"))
 RESIDUES = "".join(TOKENS[5:])
-BLOCKS, HEADS, PLACES = 8, 8, 512
+BLOCKS, HEADS, POSITIONS = 8, 8, 512
 
 
 # Weights
 
 
 def find() -> Path | None:
-    """The path of the file of weights, or None as long as `make model` has not fetched it."""
+    """The path of the file of weights, or None if `make model` has not fetched it."""
     path = FOLDER / FILE
     return path if path.is_file() else None
 
@@ -61,12 +61,12 @@ def find() -> Path | None:
 def load(path, *, check_hash: bool = True) -> dict[str, np.ndarray]:
     """{name: array} from a file of weights as PyTorch writes it, without PyTorch.
 
-    Such a file is a zip of a pickle, which has names and shapes, and one raw file for each storage.
-    A pickle may name any function, and so do anything; this reader accepts four names and no other.
-    check_hash: whether to accept only the file of `make model`, by its sha256; False reads any.
-    Shape: as stored; float32 or int64. Error: exact. Cost: the file is read twice: 0.5 s for
-    104 MB. Raises: ValueError for another sha256, for a file that is cut off or names something
-    else, or for anything but finite arrays. Source: PyTorch's format of 2020, `torch.save`.
+    The file is a zip of a pickle, with names and shapes, and one raw file for each storage. A
+    pickle may call any function; this reader accepts four names and no other. check_hash: accept
+    only the file of `make model`, by its sha256; False reads any. Shape: as stored; float32 or
+    int64. Error: exact. Cost: the file is read twice: 0.5 s for 104 MB. Raises: ValueError for
+    another sha256, a truncated file, another name in the pickle, or anything but finite arrays.
+    Source: PyTorch's format of 2020, `torch.save`.
     """
     what = "file of weights"
     with reading(path, what, SHA256 if check_hash else None) as file:
@@ -78,7 +78,7 @@ def load(path, *, check_hash: bool = True) -> dict[str, np.ndarray]:
 
 
 class _Reader(pickle.Unpickler):
-    """Unpickles what a dict of tensors needs, four names; any other is refused, unread."""
+    """Unpickles a dict of tensors, which needs four names; any other is refused, unread."""
 
     DTYPES = {"FloatStorage": "<f4", "LongStorage": "<i8"}  # noqa: RUF012
 
@@ -88,20 +88,20 @@ class _Reader(pickle.Unpickler):
 
     def find_class(self, module, name):
         if (module, name) == ("collections", "OrderedDict"):
-            return OrderedDict  # not dict: the file gives it an attribute
+            return OrderedDict  # not dict: the file sets an attribute of it
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
-            return lambda *given: _rebuilt(*given)  # fresh: a pickle can spoil no other
+            return lambda *args: _rebuilt(*args)  # new: a pickle can change no other
         if module == "torch" and name in self.DTYPES:
             return self.DTYPES[name]
         raise pickle.UnpicklingError(f"{module}.{name} has no place in it")
 
     def persistent_load(self, pid):
-        _, dtype, key, *_ = pid  # then the device, which says "cuda:0", and the length
+        _, dtype, key, *_ = pid  # then the device, "cuda:0", and the length
         return np.frombuffer(self.archive.read(f"{self.root}/data/{key}"), dtype)
 
 
 def _rebuilt(storage, offset, size, stride, *_):
-    """The tensor of that size in a storage, its entry i at offset + Σ iₙ strideₙ, as a copy.
+    """A copy of the tensor of that size in a storage, with entry i at offset + Σ iₙ strideₙ.
 
     Raises: what NumPy raises for a tensor that reaches beyond its storage.
     """
@@ -115,28 +115,27 @@ def _rebuilt(storage, offset, size, stride, *_):
 def encode(sequence: str) -> np.ndarray:
     """[CLS], a token for each residue of the sequence, [SEP]: integers, (L,) = (residues + 2,).
 
-    Raises: ValueError for no letters, more than 510, or one that is not of the twenty.
+    Raises: ValueError for no letters, more than 510, or one that is not among the twenty.
     """
-    if not isinstance(sequence, str) or not 0 < len(sequence) <= PLACES - 2:
+    if not isinstance(sequence, str) or not 0 < len(sequence) <= POSITIONS - 2:
         came = f"{len(sequence)}" if isinstance(sequence, str) else type(sequence).__name__
-        raise ValueError(f"sequence must be a text of 1 to {PLACES - 2} letters, got {came}")
-    for place, letter in enumerate(sequence):
+        raise ValueError(f"sequence must be a text of 1 to {POSITIONS - 2} letters, got {came}")
+    for i, letter in enumerate(sequence):
         if letter not in RESIDUES:
-            raise ValueError(f"sequence must be of {RESIDUES}, got {letter!r} at place {place}")
+            raise ValueError(f"sequence must be of {RESIDUES}, got {letter!r} at position {i}")
     return np.array([CLS, *map(TOKENS.index, sequence), SEP])
 
 
 def forward(weights: dict, tokens: np.ndarray, attend: Callable) -> np.ndarray:
-    """Logits of the 25 tokens at each place; softmax of them says what stands under a [MASK].
+    """Logits of the 25 tokens at each position; their softmax predicts the token behind a [MASK].
 
-    With x the vectors of the tokens: x ← norm(x + attention(x)), then x ← norm(x + map(x)), eight
+    With x the vectors of the tokens: x ← norm(x + attention(x)), then x ← norm(x + MLP(x)), eight
     times. attend(i, q, k, v) is the attention of block i, (..., 8, n, 64) each and its result, such
-    as `attend_exact`. It never sees padding: sequences of a padded batch come one by one, each
-    with the n tokens of its own. tokens: integers (..., L), L ≤ 512. On JAX, where no value may be
-    looked at, tokens are taken as they are, and attend itself must leave out padding.
-    Shape: (..., L, 25), dtype that of the weights; at [PAD] no meaning. Error: rounding; 2 · 10⁻⁵
-    in float32. Cost: 50 M multiplications a token, and what attention costs: 0.1 s for L = 122.
-    Source: Devlin et al. (2019), §3.
+    as `attend_exact`. It never sees padding: the sequences of a padded batch are passed one at a
+    time, each with its own n tokens. tokens: integers (..., L), L ≤ 512. On JAX, where no value may
+    be read, tokens are not checked, and attend itself must leave out padding. Shape: (..., L, 25),
+    dtype that of the weights; meaningless at [PAD]. Error: rounding; 2 · 10⁻⁵ in float32. Cost: 50
+    M multiplications per token, and attention: 0.1 s for L = 122. Source: Devlin et al. (2019), §3.
     """
     check_kind(weights, dict, "weights")
     check_callable(attend, "attend")
@@ -169,22 +168,22 @@ def forward(weights: dict, tokens: np.ndarray, attend: Callable) -> np.ndarray:
 
 
 def masks(rng: np.random.Generator, n: int, passes: int = 8) -> np.ndarray:
-    """Which of n residues each pass masks: every residue in one of them, dealt like cards.
+    """Which of n residues each pass masks: each residue in exactly one pass, at random.
 
-    Shape: (passes, n), True where masked; n / passes of each row, rounded up or down.
-    Raises: ValueError for n or passes that are no positive integers. Error: a draw.
+    Shape: (passes, n), True where masked; n / passes in each row, rounded up or down. Raises:
+    ValueError for n or passes that are not positive integers. Error: a random draw.
     """
     check_generator(rng)
-    dealt = rng.permutation(np.arange(check_count(n, "n")) % check_count(passes, "passes"))
-    return dealt == np.arange(passes)[:, None]
+    assigned = rng.permutation(np.arange(check_count(n, "n")) % check_count(passes, "passes"))
+    return assigned == np.arange(passes)[:, None]
 
 
 def guess(weights: dict, sequence: str, masked: np.ndarray, attend: Callable) -> np.ndarray:
-    """ln P of each of the 20 residues at each place, the places in `masked` hidden, pass by pass.
+    """ln P of each of the 20 residues at each position, those in `masked` hidden, pass by pass.
 
-    Shape: masked (passes, n) boolean, as of `masks`; the result (passes, n, 20), in the order of
-    RESIDUES. Raises: ValueError for another shape, and as `encode`. Error: as `forward`.
-    Cost: a `forward` of n + 2 tokens for each pass, all in one batch.
+    Shape: masked (passes, n) boolean, as from `masks`; the result (passes, n, 20), in the order of
+    RESIDUES. Raises: ValueError for another shape, and as `encode`. Error: as `forward`. Cost: a
+    `forward` of n + 2 tokens for each pass, all in one batch.
     """
     tokens = encode(sequence)
     masked = np.asarray(masked)
@@ -201,18 +200,18 @@ def heads(weights: dict, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray, np
 
     Shape: (blocks, heads, L, d) = (8, 8, L, 64) each. Error, cost, errors raised: as `forward`.
     """
-    kept = []
+    stored = []
 
-    def attend(i, *given):
-        kept.append(given)
-        return attend_exact(i, *given)
+    def attend(i, *qkv):
+        stored.append(qkv)
+        return attend_exact(i, *qkv)
 
     forward(weights, tokens, attend)
-    return tuple(np.stack(x) for x in zip(*kept, strict=True))
+    return tuple(np.stack(x) for x in zip(*stored, strict=True))
 
 
 def attend_exact(i, q, k, v):
-    """softmax(q kᵀ / √d) v, the attention that the model was trained with, in every block i."""
+    """softmax(q kᵀ / √d) v in every block i: the attention that the model was trained with."""
     return softmax_attention(q, k, v)
 
 
@@ -220,15 +219,14 @@ _directions = functools.cache(data.antibody_directions)  # read once
 
 
 def attend_trained(i, q, k, v):
-    """φ(q) (φ(k)ᵀ v) over φ(q) (φ(k)ᵀ 1): block i, by 64 features a head that were trained for it.
+    """φ(q) (φ(k)ᵀ v) / φ(q) (φ(k)ᵀ 1) with the 64 features per head trained for block i.
 
     ln φ(q) = ωᵀq' and ln φ(k) = ωᵀk' − ‖k'‖²/2 + b, with q' = q d^{−1/4}: the positive features of
-    `favor_attention`, but with directions ω and weights b that were trained, not drawn, for each
-    head: the least KL(A ‖ Â) of its rows. q, k, v: (..., 8, L, 64), as `forward` hands them on.
-    Error: perplexity of 702 masked residues 1.59, trained from another seed 1.61, where exact
-    attention has 1.58.
-    Cost: O(L m (d + e)), m = 64. Source: Zhang et al. (2024), §4. Differs from the paper: the
-    features of FAVOR+ in place of theirs. `python -m tools.record.directions`.
+    `favor_attention`, but with directions ω and weights b trained for each head to minimise the
+    mean KL(A ‖ Â) of its rows. q, k, v: (..., 8, L, 64), as from `forward`. Error: perplexity of
+    702 masked residues 1.59, trained from another seed 1.61; exact attention has 1.58. Cost:
+    O(L m (d + e)), m = 64. Source: Zhang et al. (2024), §4. Differs from the paper: positive
+    features instead of theirs. `python -m tools.record.directions`.
     """
     return favor_attention(*with_weight_column(q, k), v, _directions()[_check_block(i)])
 
@@ -241,14 +239,14 @@ def _check_block(i):
 
 
 def attend_by(W_q, W_k):
-    """attend(i, q, k, v) by directions [ω, b] of one's own: linear attention by `positive_pair`.
+    """attend(i, q, k, v) with your own directions [ω, b]: linear attention by `positive_pair`.
 
-    W_q, W_k: (8, 8, m, 65), one set of directions for queries and one for keys, or twice the same;
-    drawn or trained. Where they are two, as in `data.antibody_two_directions`, the weights b of W_k
-    alone say anything, since `compare.with_weight_column` gives the queries a 0 there.
-    Error: that of the directions; trained, two sets gain next to nothing over one
-    (`notebooks/data/antibody_trained.csv`). Cost: O(L m (d + e)).
-    Source: Zhang et al. (2024), §4. Differs from the paper: positive features in place of theirs.
+    W_q, W_k: (8, 8, m, 65), directions for queries and for keys, possibly the same; random or
+    trained. If they differ, as in `data.antibody_two_directions`, only the weights b of W_k matter,
+    because `compare.with_weight_column` gives the queries a 0 there. Error: that of the directions;
+    when trained, two sets gain next to nothing over one (`notebooks/data/antibody_trained.csv`).
+    Cost: O(L m (d + e)). Source: Zhang et al. (2024), §4. Differs from the paper: positive features
+    instead of theirs.
     """
     check_array(W_q, "W_q", "blocks, heads, m, d")
     check_array(W_k, "W_k", "blocks, heads, m, d")
@@ -260,18 +258,18 @@ def attend_by(W_q, W_k):
     return attend
 
 
-# Directions, trained
+# Trained directions
 
 
 def positive_pair(q, k, W_q, W_k):
     """φ(q) and φ(k), rescaled, of ln φ(q) = W_q q' − ‖q'‖²/2, ln φ(k) = W_k k' − ‖k'‖²/2.
 
-    Here x' = x d^{−1/4}; with W_q = W_k these are the features of `favor_attention`. Rescaled, so
-    that `linear_attention` of them holds at any norm: each φ(k)_f is divided by its largest over
-    the keys, which multiplies φ(q)_f, then each row of φ(q) by its own largest.
-    q: (..., L, d); k: (..., S, d), as of `with_weight_column`; W_q, W_k: (..., m, d).
-    Shape: (..., L, m) and (..., S, m), at most 1; NumPy or JAX. Error: rounding.
-    Cost: O((L + S) m d). Source: Choromanski et al. (2021), Lemma 1, with W_q = W_k.
+    Here x' = x d^{−1/4}; with W_q = W_k these are the features of `favor_attention`. They are
+    rescaled so that `linear_attention` of them is stable at any norm: each φ(k)_f is divided by its
+    maximum over the keys, which multiplies φ(q)_f, then each row of φ(q) by its own maximum. q:
+    (..., L, d); k: (..., S, d), as from `with_weight_column`; W_q, W_k: (..., m, d). Shape:
+    (..., L, m) and (..., S, m), at most 1; NumPy or JAX. Error: rounding. Cost: O((L + S) m d).
+    Source: Choromanski et al. (2021), Lemma 1, with W_q = W_k.
     """
     q, k, *_ = check_attention(q, k, k, None)
     check_directions(W_q, q, "q", "W_q")
@@ -286,46 +284,46 @@ def positive_pair(q, k, W_q, W_k):
 
 
 def divergence(q, k, W_q, W_k):
-    """KL(A ‖ Â) = Σⱼ Aᵢⱼ ln(Aᵢⱼ / Âᵢⱼ), the mean over rows i, and its gradients by W_q and by W_k.
+    """KL(A ‖ Â) = Σⱼ Aᵢⱼ ln(Aᵢⱼ / Âᵢⱼ), its mean over rows i, and its gradients in W_q and W_k.
 
     A = softmax(q kᵀ / √d) are the exact weights, Â = w / Σⱼ wᵢⱼ with wᵢⱼ = φ(qᵢ)ᵀφ(kⱼ) those of
-    linear attention by the features of `positive_pair`. The gradient needs no other pass, since
-    ∂KL/∂ ln wᵢⱼ = (Âᵢⱼ − Aᵢⱼ) / L. Where both are one W its gradient is the sum of the two.
-    q: (..., L, d); k: (..., S, d), as of `with_weight_column`; W_q, W_k: (..., m, d).
-    Shape: (...), (..., m, d), (..., m, d); NumPy or JAX. Error: rounding, but that a weight w below
-    the least number of the dtype (10⁻³⁰⁸, in float32 10⁻³⁸) counts as that, so that all is finite.
+    linear attention with the features of `positive_pair`. The gradient needs no second pass,
+    because ∂KL/∂ ln wᵢⱼ = (Âᵢⱼ − Aᵢⱼ) / L. If W_q = W_k = W, its gradient is the sum of the two. q:
+    (..., L, d); k: (..., S, d), as from `with_weight_column`; W_q, W_k: (..., m, d). Shape: (...),
+    (..., m, d), (..., m, d); NumPy or JAX. Error: rounding, except that a weight w below the
+    smallest normal number (10⁻³⁰⁸, in float32 10⁻³⁸) counts as that number, so that all is finite.
     Cost: O(L S (d + m)): 0.05 s for 64 heads, L = 122, m = 64, float32. Source: Zhang et al.
-    (2024), §4, up to the entropy of A, which no W moves; the gradient, this course.
+    (2024), §4, up to the entropy of A, which does not depend on W; the gradient, this course.
     """
     q, k, *_ = check_attention(q, k, k, None)
     xp, (L, d) = array_api_compat.array_namespace(q, k), q.shape[-2:]
-    turn = xp.matrix_transpose
+    transposed = xp.matrix_transpose
     x, y = q * d**-0.25, k * d**-0.25
-    t = x @ turn(y)
+    t = x @ transposed(y)
     t = t - xp.max(t, axis=-1, keepdims=True)
     log_A = t - xp.log(xp.sum(xp.exp(t), axis=-1, keepdims=True))
     A = xp.exp(log_A)  # (..., L, S)
-    # A and Â do not change when φ is rescaled, whatever W says the factors are: so no gradient goes
-    # through the maxima that `positive_pair` divides by, and they may be taken for constants.
+    # Rescaling φ changes neither A nor Â, so no gradient goes through the maxima that
+    # `positive_pair` divides by: they count as constants.
     phi_q, phi_k = positive_pair(q, k, W_q, W_k)
-    w = xp.clip(phi_q @ turn(phi_k), xp.finfo(q.dtype).smallest_normal, None)
+    w = xp.clip(phi_q @ transposed(phi_k), xp.finfo(q.dtype).smallest_normal, None)
     A_hat = w / xp.sum(w, axis=-1, keepdims=True)
-    by_w = (A_hat - A) / w / L
-    by_g = phi_q * (by_w @ phi_k)  # by ln φ(q): (..., L, m)
-    by_h = phi_k * (turn(by_w) @ phi_q)  # by ln φ(k): (..., S, m)
+    grad_w = (A_hat - A) / w / L
+    grad_g = phi_q * (grad_w @ phi_k)  # in ln φ(q): (..., L, m)
+    grad_h = phi_k * (transposed(grad_w) @ phi_q)  # in ln φ(k): (..., S, m)
     kl = xp.mean(xp.sum(A * (log_A - xp.log(A_hat)), axis=-1), axis=-1)
-    return kl, turn(by_g) @ x, turn(by_h) @ y
+    return kl, transposed(grad_g) @ x, transposed(grad_h) @ y
 
 
 def _gelu(x):
-    """x P(normal ≤ x)."""
+    """GELU: x P(normal ≤ x)."""
     if array_api_compat.is_jax_array(x):  # SciPy's erf cannot be traced
         return importlib.import_module("jax").nn.gelu(x, approximate=False)
     return x * (1 + erf(x / math.sqrt(2))) / 2
 
 
 def _without_padding(attend, i, q, k, v, real):
-    """attend(i, q, k, v) among the real tokens of each sequence, if known; zeros at the others."""
+    """attend(i, q, k, v) on the real tokens of each sequence, if known; zeros at the others."""
     if real is None or real.all():
         return attend(i, q, k, v)
     mixed = np.zeros_like(v)
@@ -336,11 +334,11 @@ def _without_padding(attend, i, q, k, v, real):
 
 
 def _check_sequences(tokens):
-    """tokens, integers (..., L) of the 25 with one that is real in each. Raises: ValueError."""
+    """tokens, integers (..., L) among the 25, not all [PAD] in any sequence. Raises: ValueError."""
     check_kind(tokens, np.ndarray, "tokens")
     check_token_ids(tokens, None, len(TOKENS))
-    if 0 in tokens.shape or tokens.shape[-1] > PLACES:
-        raise ValueError(f"tokens must have shape (..., L), L ≤ {PLACES}, got {tokens.shape}")
+    if 0 in tokens.shape or tokens.shape[-1] > POSITIONS:
+        raise ValueError(f"tokens must have shape (..., L), L ≤ {POSITIONS}, got {tokens.shape}")
     if (tokens == PAD).all(axis=-1).any():
         raise ValueError("tokens must have one that is not [PAD] in each sequence, got a row of it")
     return tokens

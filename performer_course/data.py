@@ -1,6 +1,6 @@
-"""What lessons learn from and judge by: a text, attention of three kinds, chains, and speech.
+"""Data for the lessons: a text, attention of three kinds, antibodies, and speech.
 
-Host only. The files lie in `notebooks/data/`, with their licences and the commands that made them.
+Host only. The files are in `notebooks/data/`, with their licences and the commands that made them.
 """
 
 import gzip
@@ -15,15 +15,15 @@ FOLDER = Path(__file__).resolve().parent.parent / "notebooks" / "data"
 
 
 def _stored(file: str, *names: str) -> tuple[np.ndarray, ...]:
-    """Arrays of a file of `FOLDER`, which are kept in half precision, in float64."""
+    """Arrays of a file of `FOLDER`, stored in half precision, as float64."""
     with np.load(FOLDER / f"{file}.npz") as stored:
         return tuple(stored[name].astype(np.float64) for name in names)
 
 
 def text() -> str:
-    """The text that lesson 16 learns to write: the topics of Python's `help()`, small letters.
+    """The text that lesson 16 learns to write: the topics of Python's `help()`, in lower case.
 
-    465,048 characters, the same whatever Python one has. Error: none. Cost: one file, 0.1 MB.
+    465,048 characters, the same for every version of Python. Error: none. Cost: one file, 0.1 MB.
     Source: Python 3.11.7, its language reference (`notebooks/data/README.md`).
     """
     return gzip.decompress((FOLDER / "python_reference.txt.gz").read_bytes()).decode().lower()
@@ -32,12 +32,12 @@ def text() -> str:
 def learned(when: str = "early") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q, k, v of every head of the decoder that lesson 16 trains, on text it has not seen.
 
-    when: "early", after 600 steps, 3.00 bits a character; "late", after 12,000 steps, 2.10,
-    which is below counts of what follows three symbols, 2.16; or "rotary", as late, 2.05, with
-    places that turn q and k in place of those that are added: q and k before they are turned.
-    Shape: (depth, heads, windows, L, d) = (2, 4, 32, 32, 8) each; causal, unscaled, float64.
-    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.6 MB.
-    Raises: ValueError for another `when`. Source: `python -m tools.record.decoder`, and `rotary`.
+    when: "early", after 600 steps, 3.00 bits per character; "late", after 12,000 steps, 2.10, which
+    is below counts of what follows three symbols, 2.16; or "rotary", also after 12,000 steps, 2.05,
+    with rotary position embeddings: q and k before they are rotated. Shape: (depth, heads, windows,
+    L, d) = (2, 4, 32, 32, 8) each; causal, unscaled, float64. Error: stored in half precision, so
+    2⁻¹¹ of an entry. Cost: one file, 0.6 MB. Raises: ValueError for another `when`. Source:
+    `python -m tools.record.decoder`, and `rotary`.
     """
     if when not in ("early", "late", "rotary"):
         raise ValueError(f'when must be "early", "late" or "rotary", got {when!r}')
@@ -48,10 +48,10 @@ def learned(when: str = "early") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def kinds(rng, scale: float = 1.0) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """{"independent", "aligned", "learned"}: (q, k, v) of eight heads, each (8, 32, 8).
 
-    independent: normal q and k of entries `scale`, where no query looks for any key; aligned:
-    normal k of that size and q = k, where each query looks for its own; learned: the heads of
-    `learned` on one window drawn from its thirty-two, as they are. A verdict belongs to its data.
-    Error: a draw; that of `learned`. Cost: one file. Source: this course.
+    independent: normal q and k with entries of size `scale`, where no query prefers a key; aligned:
+    normal k of that size and q = k, where each query prefers its own; learned: the heads of
+    `learned` on one of its thirty-two windows, unscaled. Conclusions hold for these data only.
+    Error: a random draw; that of `learned`. Cost: one file. Source: this course.
     """
     check_generator(rng)
     scale = check_number(scale, "scale")
@@ -68,51 +68,50 @@ def kinds(rng, scale: float = 1.0) -> dict[str, tuple[np.ndarray, np.ndarray, np
 
 
 def antibodies(part: str = "test") -> dict[str, tuple[str, str]]:
-    """{name: (heavy, light)}: the variable domains of antibodies, letters of residues.
+    """{name: (heavy, light)}: the variable domains of antibodies, as letters of residues.
 
-    part: "test", twelve to judge by; "calibration", twelve others to take moments from or to choose
-    by; "training", 48 to train by, of which no chain is alike to one of the others' by nine tenths.
-    Shape: 104 to 127 letters each. Error: none. Cost: one file, 18 kB.
-    Source: Thera-SAbDab, medicines of the WHO's lists (`notebooks/data/README.md`).
+    part: "test", twelve for evaluation; "calibration", twelve others for moments or choices;
+    "training", 48 for training, no chain of which is nine tenths identical to a chain of the other
+    parts. Shape: 104 to 127 letters each. Error: none. Cost: one file, 18 kB. Source: Thera-SAbDab,
+    medicines of the WHO's lists (`notebooks/data/README.md`).
     """
     lines = (FOLDER / "antibodies.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines[1:]]
-    found = {name: (heavy, light) for name, of, heavy, light in rows if of == part}
-    if not found:
+    chains = {name: (heavy, light) for name, of, heavy, light in rows if of == part}
+    if not chains:
         raise ValueError(f'part must be "test", "calibration" or "training", got {part!r}')
-    return found
+    return chains
 
 
 def antibody_heads() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q, k, v of six heads of a real pretrained model, AntiBERTy 0.1.3, on two heavy chains.
 
-    Heads: 7 and 5 of block 0, 6 and 3 of block 4, 3 and 6 of the last, 7: of each the one that
-    centred positive features follow best on other chains, then the one that they follow worst.
-    Chains: trastuzumab, pembrolizumab; [CLS], 120 residues, [SEP]. Every query sees all keys.
-    Shape: (heads, chains, L, d) = (6, 2, 122, 64) each; unscaled, float64.
-    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.5 MB.
-    Source: `python -m tools.record.heads`.
+    Heads 7 and 5 of block 0, 6 and 3 of block 4, 3 and 6 of block 7: in each block the head that
+    centred positive features approximate best on other chains, then the worst. Chains: trastuzumab,
+    pembrolizumab; [CLS], 120 residues, [SEP]. Every query sees all keys. Shape: (heads, chains, L,
+    d) = (6, 2, 122, 64) each; unscaled, float64. Error: stored in half precision, so 2⁻¹¹ of an
+    entry. Cost: one file, 0.5 MB. Source: `python -m tools.record.heads`.
     """
     return _stored("antibody_heads", *"qkv")
 
 
 def speech_heads() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """q, k, v of two heads of a model of speech, Whisper tiny.en, while `sentences` are read.
+    """q, k, v of two heads of a speech model, Whisper tiny.en, on the recording of `sentences`.
 
-    Heads 4 and 2 of block 2: one looks at its neighbourhood, one at tokens far away. Every query
-    sees all keys; 26 s of sound, then 4 s of silence.
-    Shape: (heads, L, d) = (2, 1500, 64) each; unscaled, float64. Error: stored in half precision,
-    so 2⁻¹¹ of an entry. Cost: one file, 1.1 MB. Source: `python -m tools.record.hearing`.
+    Heads 4 and 2 of block 2: one attends locally, one to distant tokens. Every query sees all keys;
+    26 s of sound, then 4 s of silence. Shape: (heads, L, d) = (2, 1500, 64) each; unscaled,
+    float64. Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 1.1 MB. Source:
+    `python -m tools.record.hearing`.
     """
     return _stored("speech_heads", *"qkv")
 
 
 def antibody_directions() -> np.ndarray:
-    """[ω, b]: the directions, and a weight for each, that were trained for every head of AntiBERTy.
+    """[ω, b]: directions and a weight for each, trained for every head of AntiBERTy.
 
     Shape: (blocks, heads, m, d + 1) = (8, 8, 64, 65), float64; for `antibody.attend_trained`.
-    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.5 MB.
-    Source: `python -m tools.record.directions`.
+    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.5 MB. Source:
+    `python -m tools.record.directions`.
     """
     return _stored("antibody_directions", "W")[0]
 
@@ -120,21 +119,21 @@ def antibody_directions() -> np.ndarray:
 def antibody_two_directions() -> np.ndarray:
     """[ω, b] as `antibody_directions`, but one set for queries, then one for keys.
 
-    Shape: (2, blocks, heads, m, d + 1) = (2, 8, 8, 64, 65), float64; for `antibody.attend_by`.
-    The weights b stand with the keys: those of queries would only add to them, and are 0.
-    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 1 MB.
-    Source: `python -m tools.record.directions`.
+    Shape: (2, blocks, heads, m, d + 1) = (2, 8, 8, 64, 65), float64; for `antibody.attend_by`. The
+    weights b belong to the keys; those of queries would only add to them, and are 0. Error: stored
+    in half precision, so 2⁻¹¹ of an entry. Cost: one file, 1 MB. Source:
+    `python -m tools.record.directions`.
     """
     return _stored("antibody_directions_two", "W")[0]
 
 
 def trained_features() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, bool]]:
-    """{kind: (q, k, W, causal)}: heads to judge by, and [ω, b] trained four ways for them.
+    """{kind: (q, k, W, causal)}: heads for evaluation, and [ω, b] trained in four ways for them.
 
-    kinds: "independent", "aligned", "early", "late", "antibody", "speech". W, of each head from two
-    draws of directions: as drawn, weights b trained, directions ω trained, both; else b is 0. q and
-    k are not those trained on: new draws; windows 16 to 31, not 0 to 15; chain 0, not 1; other
-    queries of the same recording, all its keys. Keys are shifted by the training's mean of q + k.
+    kinds: "independent", "aligned", "early", "late", "antibody", "speech". W, for each head from
+    two draws of directions: as drawn, weights b trained, directions ω trained, both; else b is 0. q
+    and k are not those trained on: new draws; windows 16 to 31, not 0 to 15; chain 0, not 1; other
+    queries of the same recording, all its keys. Keys are shifted by the mean of q + k in training.
     Shape: (heads, sequences, L, d), (heads, sequences, S, d), (heads, 2, 4, m, d + 1), float64, for
     `compare.with_weight_column`. Error: W in half precision, so 2⁻¹¹ of an entry. Cost: 2.6 MB.
     Source: `python -m tools.record.features`; the loss, Zhang et al. (2024), §4.
@@ -147,20 +146,19 @@ def trained_features() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, bo
     heads["antibody"] = [x[:, :1] for x in antibody_heads()[:2]]
     q, k, _ = speech_heads()
     heads["speech"] = q[:, None, 2::4], k[:, None]
-    found = {}
+    features = {}
     for kind, (q, k) in heads.items():
         W, shift = _stored("trained_features", kind, f"{kind} shift")
-        found[kind] = (q, k - shift[:, None, None], W, kind in ("early", "late"))
-    return found
+        features[kind] = (q, k - shift[:, None, None], W, kind in ("early", "late"))
+    return features
 
 
 def sentences() -> list[tuple[np.ndarray, str]]:
-    """(sound, text) of five sentences that were read aloud, 25 s in all; for `speech.transcribe`.
+    """(sound, text) of five sentences read aloud, 25 s in all; for `speech.transcribe`.
 
-    Jane Austen, *Sense and Sensibility*, chapter 1, by a reader of LibriVox. Both are in the public
-    domain. Shape: (n,) each, 3 to 7 s at 16,000 a second, float32 in [−1, 1]; the texts in the
-    words that are read. Error: none. Cost: one file, 0.8 MB.
-    Source: `python -m tools.record.sentences`.
+    Jane Austen, *Sense and Sensibility*, chapter 1, by a reader of LibriVox; both are in the public
+    domain. Shape: (n,) each, 3 to 7 s at 16,000 Hz, float32 in [−1, 1]; the texts as read. Error:
+    none. Cost: one file, 0.8 MB. Source: `python -m tools.record.sentences`.
     """
     _, samples = wavfile.read(FOLDER / "speech.wav")  # int16
     lines = (FOLDER / "speech.tsv").read_text(encoding="utf-8").splitlines()

@@ -1,10 +1,11 @@
-"""A real pretrained model of speech, Whisper tiny.en, read without its framework; any attention.
+"""A real pretrained speech model, Whisper tiny.en, run without its framework on any attention.
 
-An encoder of 30 s of sound, which are 1,500 tokens: four blocks of six heads of d = 64. A decoder
-that writes the text, token by token. 38 million numbers in all; `make model` fetches them, and
-nothing else needs them. Host only. Sound is an array (n,), 16,000 numbers a second, in [−1, 1].
+An encoder–decoder: the encoder turns 30 s of sound into 1,500 tokens, four blocks of six heads of d
+= 64; the decoder writes the text, token by token. 38 million parameters in all; `make model`
+fetches them, and nothing else needs them. Host only. Sound is an array (n,), 16,000 samples per
+second, in [−1, 1].
 
-Source: Radford et al. (2022), the model; Vaswani et al. (2017), its blocks, but norms first.
+Source: Radford et al. (2022), the model; Vaswani et al. (2017), its blocks, but pre-norm.
 """
 
 from collections.abc import Callable
@@ -16,23 +17,23 @@ from scipy.special import log_softmax
 
 from . import _whisper
 from ._arguments import check_array, check_callable, check_kind, check_shape, reading
-from ._whisper import BLOCKS, PLACES
+from ._whisper import BLOCKS, POSITIONS
 from .antibody import FOLDER, _gelu, attend_exact
 from .attention import softmax_attention
 from .transformer import join_heads, layer_norm, split_heads
 
-FILE = "speech/model.bin"  # the others of SHA256 lie beside it
+FILE = "speech/model.bin"  # the other files of SHA256 are in its folder
 SHA256 = {
     "config.json": "14b1b421a90349bc551b881461426b561a874049cb9e4c4864f2ca384f6a7cc5",
     "tokenizer.json": "929c5252409436dce1b38a75d1abbcb5e132d170d8e324e4e04ed915fa2d22df",
     "model.bin": "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a",
 }
 RATE, SECONDS = 16_000, 30
-START = (1, 106)  # numbers after the end's: "a transcript starts", "without times"
+START = (1, 106)  # tokens, counted from the end token: "a transcript starts", "without times"
 
 
 def find() -> Path | None:
-    """The path of the file of weights, or None as long as `make model` has not fetched it."""
+    """The path of the file of weights, or None if `make model` has not fetched it."""
     path = FOLDER / FILE
     return path if path.is_file() else None
 
@@ -41,33 +42,32 @@ def load(path, *, check_hash: bool = True) -> dict:
     """{name: array} from a CTranslate2 file of weights, and from the two files next to it.
 
     Further entries: "vocabulary", the bytes of each token, from tokenizer.json; "suppressed" and
-    "suppressed first", tokens that are never written, or never first, from config.json.
-    check_hash: whether to accept only the files of `make model`, by their sha256; False reads any.
-    Shape: as stored; float32, or integers. Raises: ValueError for another sha256, or for a file
-    that is cut off or has another format. Error: exact. Cost: 0.3 s for 76 MB; memory, at most
-    three times the file's size. Source: CTranslate2's format, version 6.
+    "suppressed first", tokens that are never written, or never first, from config.json. check_hash:
+    accept only the files of `make model`, by their sha256; False reads any. Shape: as stored;
+    float32, or integers. Raises: ValueError for another sha256, a truncated file or another format.
+    Error: exact. Cost: 0.3 s for 76 MB; memory, at most three times the file's size. Source:
+    CTranslate2's format, version 6.
     """
-    right = SHA256 if check_hash else {}
-    with reading(path, "model of speech", right.get("model.bin")) as file:
+    hashes = SHA256 if check_hash else {}
+    with reading(path, "model of speech", hashes.get("model.bin")) as file:
         weights = _whisper.weights(file)
     beside = Path(path).with_name("tokenizer.json")
-    with reading(beside, "vocabulary of a model", right.get(beside.name)) as file:
+    with reading(beside, "vocabulary of a model", hashes.get(beside.name)) as file:
         weights["vocabulary"] = _whisper.vocabulary(file)
     beside = Path(path).with_name("config.json")
-    with reading(beside, "configuration of a model", right.get(beside.name)) as file:
+    with reading(beside, "configuration of a model", hashes.get(beside.name)) as file:
         weights["suppressed"], weights["suppressed first"] = _whisper.suppressed(file)
     return weights
 
 
 def log_mel(sound: np.ndarray) -> np.ndarray:
-    """(max(x, max x − 8) + 4) / 4 of x = log10 of the power in 80 bands of frequency, each 10 ms.
+    """(max(x, max x − 8) + 4) / 4 of x = log10 of the power in 80 frequency bands, every 10 ms.
 
-    Silence is added up to 30 s. Windows are Hann's, of 25 ms, the first centred at 0. Bands are
-    triangles of area 1, their corners in equal steps of mel: linear to 1 kHz, then logarithmic.
-    An array does not say its rate: resample sound of 44,100 numbers a second to 16,000 first.
-    Shape: (3000, 80), float32. Raises: ValueError for sound that is no floating array (n,), or is
-    empty, longer or not in [−1, 1]. Error: rounding. Cost: 0.1 s. Source: Radford et al. (2022),
-    §2.2.
+    Sound is padded with silence to 30 s. Hann windows of 25 ms, the first centred at 0. Bands are
+    triangles of area 1, with corners equally spaced in mel: linear to 1 kHz, then logarithmic. An
+    array does not know its sampling rate: resample sound of 44,100 Hz to 16,000 first. Shape:
+    (3000, 80), float32. Raises: ValueError for sound that is no floating array (n,), or is empty,
+    longer or not in [−1, 1]. Error: rounding. Cost: 0.1 s. Source: Radford et al. (2022), §2.2.
     """
     check_kind(sound, np.ndarray, "sound")
     if whole := sound.dtype.kind in "iu":
@@ -89,13 +89,13 @@ def log_mel(sound: np.ndarray) -> np.ndarray:
 
 
 def encode(weights: dict, sound: np.ndarray, attend: Callable = attend_exact) -> np.ndarray:
-    """A vector for each 20 ms of sound: two convolutions, places, four blocks, a norm.
+    """A vector for each 20 ms of sound: two convolutions, positions, four blocks, layer norm.
 
-    With x the vectors: x ← x + attention(norm(x)), then x ← x + map(norm(x)), four times.
-    attend(i, q, k, v) is the attention of block i, (6, 1500, 64) each and its result, such as
+    With x the vectors: x ← x + attention(norm(x)), then x ← x + MLP(norm(x)), four times. attend(i,
+    q, k, v) is the attention of block i, (6, 1500, 64) each and its result, such as
     `antibody.attend_exact`. Shape: (1500, 384), float32. Raises: ValueError as `log_mel`, and for
     weights that `load` did not read, or a result of attend that does not fit. Error: rounding.
-    Cost: 12 G multiplications, and what attention costs: exact, 7 G. Source: as `log_mel`.
+    Cost: 12 G multiplications, and attention: 7 G if exact. Source: as `log_mel`.
     """
     x = log_mel(sound)
     check_kind(weights, dict, "weights")
@@ -117,7 +117,7 @@ def encode(weights: dict, sound: np.ndarray, attend: Callable = attend_exact) ->
 
 
 def _convolution(weights, name, x, stride=1):
-    """Each row, or every other, from itself and its two neighbours; beyond the ends are zeros."""
+    """Each row, or every other, from itself and its two neighbours, with zeros beyond the ends."""
     W = weights[f"{name}/weight"]  # (out, in, 3)
     x = np.lib.stride_tricks.sliding_window_view(np.pad(x, [(1, 1), (0, 0)]), 3, axis=0)[::stride]
     return x.reshape(len(x), -1) @ W.reshape(len(W), -1).T + weights[f"{name}/bias"]
@@ -133,12 +133,12 @@ def _norm(weights, name, x):
 
 
 def _heads(weights, x, parts):
-    """x cut into so many parts, as q, k and v, and each of these into its heads."""
+    """x cut into `parts`, such as q, k and v, and each of these into its heads."""
     return [split_heads(y, int(weights["encoder/num_heads"])) for y in np.split(x, parts, axis=-1)]
 
 
 def _block(weights, half, i, x, attend, sound=None):
-    """x + attention(norm(x)); then, if given, to the keys and values of sound; then the map."""
+    """Self-attention, cross-attention to keys and values of `sound` if given, then the MLP."""
     block = f"{half}/layer_{i}"
     own, cross, ffn = (f"{block}/{name}" for name in ("self_attention", "attention", "ffn"))
     qkv = _heads(weights, _linear(weights, f"{own}/linear_0", _norm(weights, own, x)), 3)
@@ -152,12 +152,12 @@ def _block(weights, half, i, x, attend, sound=None):
 
 
 def _decoder(weights, encoded):
-    """decode(tokens): logits after each of them, (n, rows), given all tokens that it had before.
+    """decode(tokens): logits after each token, (n, rows), given all tokens of earlier calls.
 
-    It keeps their keys and values. First come any number of tokens, then one at a time.
+    It keeps a KV cache. The first call takes any number of tokens, later ones a single token.
     """
     table, cache = weights["decoder/embeddings/weight"], {}
-    places = weights["decoder/position_encodings/encodings"]
+    positions = weights["decoder/position_encodings/encodings"]
     names = (f"decoder/layer_{i}/attention/linear_1" for i in range(BLOCKS))
     sound = [_heads(weights, _linear(weights, name, encoded), 2) for name in names]
 
@@ -166,8 +166,8 @@ def _decoder(weights, encoded):
         return softmax_attention(q, *cache[i], causal=q.shape[-2] > 1)
 
     def decode(tokens):
-        place = cache[0][0].shape[-2] if cache else 0
-        x = table[tokens] + places[place : place + len(tokens)]  # (n, 384)
+        start = cache[0][0].shape[-2] if cache else 0
+        x = table[tokens] + positions[start : start + len(tokens)]  # (n, 384)
         for i in range(BLOCKS):
             x = _block(weights, "decoder", i, x, attend, sound)
         return _norm(weights, "decoder", x) @ table.T
@@ -176,40 +176,40 @@ def _decoder(weights, encoded):
 
 
 def transcribe(weights: dict, sound: np.ndarray, attend: Callable = attend_exact) -> str:
-    """The text of a sound: the likeliest token, again and again, until it is the end.
+    """The text of a sound: the most likely token, again and again, until the end token.
 
-    Suppressed tokens are left out, and the text stops after 224. attend: as in `encode`. Raises:
-    ValueError as `encode`. Error: greedy, so another text may be likelier. Cost: `encode`, then
-    2 G multiplications, and 33 M a token. Source: Radford et al. (2022), §4.5. Differs from the
-    paper: one greedy attempt, where it has beams and more attempts.
+    Suppressed tokens are left out, and the text stops after 224 tokens. attend: as in `encode`.
+    Raises: ValueError as `encode`. Error: greedy decoding, so another text may be more likely.
+    Cost: `encode`, then 2 G multiplications, and 33 M per token. Source: Radford et al. (2022),
+    §4.5. Differs from the paper: one greedy attempt instead of beams and further attempts.
     """
     decode = _decoder(weights, encode(weights, sound, attend))
-    said, end = [], len(weights["vocabulary"]) - 1
+    written, end = [], len(weights["vocabulary"]) - 1
     logits = decode([end + start for start in START])[-1]
-    barred = np.concatenate([weights["suppressed"], weights["suppressed first"]])
-    while len(said) < PLACES // 2:
-        logits[barred] = -np.inf
-        token, barred = int(np.argmax(logits[: end + 1])), weights["suppressed"]
+    banned = np.concatenate([weights["suppressed"], weights["suppressed first"]])
+    while len(written) < POSITIONS // 2:
+        logits[banned] = -np.inf
+        token, banned = int(np.argmax(logits[: end + 1])), weights["suppressed"]
         if token == end:
             break
-        said.append(token)
+        written.append(token)
         logits = decode([token])[-1]
-    return b"".join(weights["vocabulary"][i] for i in said).decode(errors="replace").strip()
+    return b"".join(weights["vocabulary"][i] for i in written).decode(errors="replace").strip()
 
 
 def log_likelihood(
     weights: dict, sound: np.ndarray, text: str, attend: Callable = attend_exact
 ) -> np.ndarray:
-    """ln P(token | tokens before it, sound) of each token of a given text, and of the end after it.
+    """ln P(token | tokens before it, sound) of each token of a text, and of the end after it.
 
-    Their sum is ln P(text | sound). attend: as in `encode`. Shape: (tokens + 1,), float32.
-    Raises: ValueError as `encode`, and for a text that is empty or of more than 446 tokens.
-    Error: rounding. Cost: as `transcribe`, of all tokens at once. Source: as `log_mel`.
+    Their sum is ln P(text | sound). attend: as in `encode`. Shape: (tokens + 1,), float32. Raises:
+    ValueError as `encode`, and for a text that is empty or longer than 446 tokens. Error: rounding.
+    Cost: as `transcribe`, for all tokens at once. Source: as `log_mel`.
     """
     encoded, end = encode(weights, sound, attend), len(weights["vocabulary"]) - 1
     tokens = _whisper.tokens(weights["vocabulary"], text)
-    if not 0 < len(tokens) <= PLACES - len(START):
-        raise ValueError(f"text must be of 1 to {PLACES - len(START)} tokens, got {len(tokens)}")
+    if not 0 < len(tokens) <= POSITIONS - len(START):
+        raise ValueError(f"text must be of 1 to {POSITIONS - len(START)} tokens, got {len(tokens)}")
     logits = _decoder(weights, encoded)([*(end + start for start in START), *tokens])
     log_p = log_softmax(logits[len(START) - 1 :], axis=-1)
     return log_p[range(len(tokens) + 1), [*tokens, end]]

@@ -103,9 +103,9 @@ def test_a_sequence_becomes_its_tokens_between_two_of_their_own():
     [
         ("", "1 to 510 letters, got 0"),
         ("A" * 511, "1 to 510 letters, got 511"),
-        ("EVQXV", "got 'X' at place 3"),
-        ("evq", "got 'e' at place 0"),
-        ("EVQL\n", r"got '\\n' at place 4"),
+        ("EVQXV", "got 'X' at position 3"),
+        ("evq", "got 'e' at position 0"),
+        ("EVQL\n", r"got '\\n' at position 4"),
     ],
 )
 def test_a_sequence_of_anything_but_residues_is_refused_and_named(sequence, words):

@@ -257,7 +257,7 @@ def test_a_transcript_has_no_space_before_its_first_word(small):
 
 
 def test_no_transcript_has_more_tokens_than_there_are_places_for(small, monkeypatch):
-    monkeypatch.setattr(speech, "PLACES", 8)
+    monkeypatch.setattr(speech, "POSITIONS", 8)
     expected, tokens = greedy(small, speech.encode(small, noise()), 4)
     assert len(tokens) == 4
     assert speech.transcribe(small, noise()) == expected

@@ -64,7 +64,7 @@ def test_a_loss_that_is_not_finite_names_its_step(adam):
 def test_training_refuses_no_steps_and_too_few_batches(adam):
     with pytest.raises(ValueError, match="steps must be an integer of at least 1, got 0"):
         adam.train(slope_one, {"p": 1.0}, [(1.0,)], 0)
-    with pytest.raises(ValueError, match="expected 3 batches, one a step, got 2"):
+    with pytest.raises(ValueError, match="expected 3 batches, one per step, got 2"):
         adam.train(slope_one, {"p": 1.0}, [(1.0,)] * 2, 3)
 
 
