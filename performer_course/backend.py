@@ -1,8 +1,7 @@
-"""The seam: where arrays live, the only ways between, and what is asked of the place.
+"""Where arrays live, the only ways to move them, and questions about their device.
 
-A lesson chooses its array library once, `xp = get_backend()`. Host data goes to the device
-with `xp.asarray` or `to_like`, and comes home with `to_host`. Nothing else in the package
-crosses over.
+A lesson chooses its array library once, `xp = get_backend()`. Host data goes to the device with
+`xp.asarray` or `to_like`, and comes back with `to_host`. Nothing else in the package moves data.
 """
 
 import functools
@@ -18,8 +17,8 @@ from threadpoolctl import ThreadpoolController
 from ._shapes import Array
 
 INSTALL = (
-    "`make lab EXTRAS=gpu-cuda12` installs it with CUDA's libraries and headers (gpu-cuda13 where "
-    "the driver is of CUDA 13)"
+    "`make lab EXTRAS=gpu-cuda12` installs it with CUDA's libraries and headers (gpu-cuda13 for "
+    "a driver of CUDA 13)"
 )
 
 
@@ -41,13 +40,13 @@ def _cupy():
 
 @functools.cache
 def _first_sum(cupy):
-    """One sum on the GPU, once: CuPy compiles it, and for that a driver alone is not enough.
+    """One sum on the GPU, once: CuPy compiles it, which needs more than a driver.
 
-    Raises: RuntimeError with what was tried, what came, and what to install.
+    Raises: RuntimeError with what was tried, what failed, and what to install.
     """
     try:
         (cupy.zeros(1) + 1).get()
-    except Exception as error:  # of CuPy, its compiler, the driver, or a library not found
+    except Exception as error:  # from CuPy, its compiler, the driver, or a missing library
         raise RuntimeError(
             "the backend 'cupy' found an NVIDIA GPU, but not even cupy.zeros(1) + 1 works there "
             f"({type(error).__name__}: {error}): did CuPy come without a toolkit? {INSTALL}"
@@ -67,11 +66,10 @@ BACKENDS = {"numpy": lambda: array_api_compat.numpy, "cupy": _cupy, "auto": _aut
 def get_backend(name: str | None = None):
     """The array library of a lesson, as an Array API namespace `xp`.
 
-    name: "numpy", "cupy" (an NVIDIA GPU), or "auto" (CuPy where a GPU works, else NumPy).
-    Without a name, the environment variable PERFORMER_BACKEND decides; without that, NumPy.
-    Raises: ValueError for another name; RuntimeError for "cupy" without CuPy, without a GPU, or
-    where its first sum fails.
-    Source: Python array API standard, https://data-apis.org/array-api/.
+    name: "numpy", "cupy" (an NVIDIA GPU), or "auto" (CuPy if a GPU works, else NumPy); by default
+    the environment variable PERFORMER_BACKEND or, if unset, NumPy. Raises: ValueError for another
+    name; RuntimeError for "cupy" without CuPy, without a GPU, or if its first sum fails. Source:
+    Python array API standard, https://data-apis.org/array-api/.
     """
     name = name or os.environ.get("PERFORMER_BACKEND") or "numpy"
     if not isinstance(name, str) or name not in BACKENDS:
@@ -82,9 +80,8 @@ def get_backend(name: str | None = None):
 def to_like(x, like: Array) -> Array:
     """The host array x, moved to the library and device of `like`.
 
-    Floating-point x takes the dtype of `like`; integers and booleans keep their own.
-    Shape: that of x. Error: exact, up to the rounding to the dtype of `like`.
-    Cost: one copy to the device.
+    Floating-point x takes the dtype of `like`; integers and booleans keep their own. Shape: that of
+    x. Error: exact, up to rounding to that dtype. Cost: one copy to the device.
     """
     xp = array_api_compat.array_namespace(like)
     x = to_host(np.asarray(x))
@@ -94,11 +91,11 @@ def to_like(x, like: Array) -> Array:
 
 
 def to_host(x) -> np.ndarray:
-    """x as a NumPy array: the one way home, which waits for the device.
+    """x as a NumPy array: the only way back to the host, which waits for the device.
 
     x: an array of any library, or anything numpy.asarray takes. Shape and dtype: those of x, but
-    float32 for bfloat16, which NumPy lacks.
-    Error: exact. Cost: one copy from the device; none for a NumPy array.
+    float32 for bfloat16, which NumPy lacks. Error: exact. Cost: one copy from the device; none for
+    a NumPy array.
     """
     if array_api_compat.is_cupy_array(x):
         return x.get()
@@ -110,11 +107,11 @@ def to_host(x) -> np.ndarray:
 
 
 def synchronize(x=None) -> None:
-    """Wait until the device that holds x has finished its work; put it around what you time.
+    """Wait until the device that holds x has finished; use it before and after what you time.
 
-    A GPU computes while Python runs on, so a clock read too early measures the launch alone.
-    x: any array; without it, the device of `get_backend()`. On NumPy there is nothing to wait
-    for. Cost: the work still queued.
+    A GPU computes while Python continues, so a clock read too early measures only the launch. x:
+    any array; by default one of `get_backend()`. On NumPy there is nothing to wait for. Cost: the
+    work still queued.
     """
     x = get_backend().zeros(0) if x is None else x
     if array_api_compat.is_cupy_array(x):
@@ -127,20 +124,20 @@ def synchronize(x=None) -> None:
 
 
 def peak(task, x) -> int:
-    """Bytes that are taken while task() runs, at the most, what it returns included.
+    """Peak memory in bytes while task() runs, including what it returns.
 
-    On CuPy what a fresh memory pool takes from the device (the workspace of cuBLAS is not in it);
-    elsewhere what Python and NumPy allocate. x: an array of the library in use.
-    Cost: the task, a few times as slow on the host.
+    On CuPy, what a new memory pool takes from the device (without the workspace of cuBLAS); else
+    what Python and NumPy allocate. x: an array of the library in use. Cost: the task, a few times
+    as slow on the host.
     """
     if array_api_compat.is_cupy_array(x):
         cupy = importlib.import_module("cupy")
-        cupy.get_default_memory_pool().free_all_blocks()  # so that the fresh one finds room
-        pool = cupy.cuda.MemoryPool()  # in a full pool nothing would have to grow
+        cupy.get_default_memory_pool().free_all_blocks()  # to make room for the new one
+        pool = cupy.cuda.MemoryPool()  # a full pool would not grow
         with x.device, cupy.cuda.using_allocator(pool.malloc):
             task()
             synchronize(x)
-            return pool.total_bytes()  # what arrays gave back stays in it
+            return pool.total_bytes()  # freed memory stays in it
     tracemalloc.start()
     try:
         task()
@@ -150,12 +147,12 @@ def peak(task, x) -> int:
 
 
 def is_free_to_read(x) -> bool:
-    """Whether a value of x may be looked at without waiting for a device: on NumPy alone."""
+    """Whether a value of x can be read without waiting for a device: only on NumPy."""
     return isinstance(x, (np.ndarray, np.generic))
 
 
 def is_on_gpu(x) -> bool:
-    """Whether x lives on a GPU, where few large steps beat many small ones."""
+    """Whether x is on a GPU, where few large steps are faster than many small ones."""
     if array_api_compat.is_torch_array(x):
         return x.is_cuda
     if array_api_compat.is_jax_array(x):
@@ -164,12 +161,12 @@ def is_on_gpu(x) -> bool:
 
 
 def side_by_side(task, parts, x, cores=None) -> None:
-    """task(part) for each part, several at a time where that helps: NumPy on several cores.
+    """task(part) for each part, on NumPy several at a time on several cores.
 
-    NumPy lets go of the interpreter while it computes, so threads run side by side; BLAS is held
-    to one thread in each. Elsewhere, one part after the other. The parts must not depend on one
-    another, and the result is the same either way. x: an array of the library in use; cores: at
-    most so many, by itself all that there are.
+    NumPy releases the interpreter while it computes, so threads run in parallel, each with one
+    thread of BLAS. Elsewhere, one part after another. The parts must be independent, and the result
+    is the same either way. x: an array of the library in use; cores: at most so many, by default
+    all.
     """
     workers = min(len(parts), cores or _cores()) if is_free_to_read(x) else 1
     if workers < 2:
@@ -183,12 +180,12 @@ def side_by_side(task, parts, x, cores=None) -> None:
 
 @functools.cache
 def _blas():
-    return ThreadpoolController()  # looking for the libraries takes milliseconds: once
+    return ThreadpoolController()  # takes milliseconds, so it runs once
 
 
 def _cores() -> int:
-    """The cores this process may use; OMP_NUM_THREADS, where set, as for BLAS."""
+    """The cores this process may use; OMP_NUM_THREADS if set, as for BLAS."""
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    wish = os.environ.get("OMP_NUM_THREADS", "")
-    return min(cores, int(wish)) if wish.isdecimal() and int(wish) > 0 else cores
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores, int(limit)) if limit.isdecimal() and int(limit) > 0 else cores

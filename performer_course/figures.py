@@ -1,7 +1,7 @@
-"""Figures: one style for every lesson, and `show`, which says in words what the figure shows.
+"""Figures: one style for all lessons, and `show`, which also says in words what a figure shows.
 
-Importing this module sets the style. With COURSE_STATIC=1 (building, testing, the static
-pages) sliders become single pictures and warnings become errors.
+Importing this module sets the style. With COURSE_STATIC=1 (builds, tests, static pages) sliders
+become single pictures and warnings become errors.
 """
 
 import io
@@ -22,8 +22,8 @@ with needed(__name__, "lessons"):
     from matplotlib.text import Text
     from PIL import Image
 
-# Okabe & Ito (2008): eight colours that readers with any colour vision tell apart. A second
-# cue comes with each, the line style, so that a figure also survives a grey printer.
+# Okabe & Ito (2008): colours that readers with any colour vision can tell apart. Line styles are a
+# second cue, so that a figure can also be printed in grey.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 
@@ -53,14 +53,14 @@ if os.environ.get("COURSE_STATIC") == "1":
 
 
 def show(fig, alt: str, caption: str = "") -> None:
-    """Put `fig` on the page with `alt`, the sentence that says what it shows, and a caption below.
+    """Put `fig` on the page with `alt`, a sentence that says what it shows, and a caption below.
 
-    The picture goes out as a PNG of two dots a pixel, with the `width` at which a page shows it.
-    Beside it, as text, go `alt` and the numbers drawn (`data`), so that a reader who cannot see
-    it has it in words, and a test that compares text sees a curve that moved. Write `alt` as an
-    f-string over the data, and a word that compares with `compared` or `trend`. Small letters
-    grow until the back row reads them (`_readable`). Closes the figure.
-    Raises: ValueError where `alt` is empty or the figure draws nothing.
+    The picture is a PNG at two dots per pixel, with the `width` at which a page shows it. Next to
+    it, as text, are `alt` and the numbers drawn (`data`), so that a reader who cannot see it has it
+    in words, and a test that compares text notices when a curve changes. Write `alt` as an f-string
+    over the data, and comparing words with `compared` or `trend`. Small letters are enlarged for
+    the back row (`_readable`). Closes the figure. Raises: ValueError if `alt` is empty or the
+    figure draws nothing.
     """
     if not alt.strip():
         raise ValueError("alt must say what the figure shows, got an empty text")
@@ -75,17 +75,17 @@ def show(fig, alt: str, caption: str = "") -> None:
     if get_ipython() is None:
         print(text)
     else:
-        told = {"alt": alt, "width": round(fig.get_size_inches()[0] * fig.dpi)}
-        told |= {"caption": caption} if caption else {}
+        metadata = {"alt": alt, "width": round(fig.get_size_inches()[0] * fig.dpi)}
+        metadata |= {"caption": caption} if caption else {}
         bundle = {"image/png": _png(fig), "text/plain": text}
-        display(bundle, metadata={"image/png": told}, raw=True)
+        display(bundle, metadata={"image/png": metadata}, raw=True)
         if caption:
             display({"text/markdown": f"*{caption}*", "text/plain": caption}, raw=True)
     plt.close(fig)
 
 
 def data(fig) -> list[str]:
-    """One line for each thing drawn in `fig`: what it is, how many points, where they lie."""
+    """One line for each thing drawn in `fig`: what it is, how many points, and where they are."""
     fig.draw_without_rendering()
     lines = []
     axes = [part for ax in fig.axes for part in (ax, *ax.child_axes)]
@@ -97,10 +97,10 @@ def data(fig) -> list[str]:
 
 
 def compared(a, b, less: str = "below", greater: str = "above") -> str:
-    """`less` where a < b in every place, `greater` where a > b in every place: a word for `alt`.
+    """`less` if a < b everywhere, `greater` if a > b everywhere: a word for `alt`.
 
     a, b: numbers or arrays of any library, of shapes that broadcast. Error: exact, no tolerance.
-    Raises: ValueError where neither holds, so a lesson stops when its data no longer says so.
+    Raises: ValueError if neither holds, so a lesson stops when its data change their order.
     """
     a, b = np.broadcast_arrays(to_host(a), to_host(b))
     if a.size and (a < b).all():
@@ -109,15 +109,15 @@ def compared(a, b, less: str = "below", greater: str = "above") -> str:
         return greater
     raise ValueError(
         f"neither {less!r} nor {greater!r}: a < b in {(a < b).sum()} and a > b in "
-        f"{(a > b).sum()} of {a.size} places"
+        f"{(a > b).sum()} of {a.size} entries"
     )
 
 
 def trend(y, down: str = "falls", up: str = "rises") -> str:
-    """`down` where each entry of y (n,) is less than the one before, `up` where each is greater.
+    """`down` if each entry of y (n,) is less than the one before, `up` if each is greater.
 
-    Error: exact, no tolerance: give the two ends, y[[0, -1]], of a curve that wavers.
-    Raises: ValueError where y goes both ways, or has fewer than two entries.
+    Error: exact, no tolerance: for a curve that fluctuates give its two ends, y[[0, -1]]. Raises:
+    ValueError if y goes both ways, or has fewer than two entries.
     """
     y = to_host(y)
     return compared(y[1:], y[:-1], down, up)
@@ -139,9 +139,9 @@ def slider(f: Callable, **controls):
 def gram(ax, K, title: str = "", *, largest: float | None = None):
     """The Gram matrix K (n, p), of any library, as a picture in `ax`, rows down.
 
-    Colours run from 0 to `largest` (default: the largest |entry|), the same for every picture
-    that is given the same `largest`; a matrix with negative entries gets a two-sided scale.
-    Returns the image, for a colour bar.
+    Colours run from 0 to `largest` (default: the largest |entry|); pass one `largest` to make
+    pictures comparable. A matrix with negative entries gets a two-sided scale. Returns the image,
+    for a colour bar.
     """
     K = to_host(K)
     largest = np.abs(K).max() if largest is None else largest
@@ -152,7 +152,7 @@ def gram(ax, K, title: str = "", *, largest: float | None = None):
 
 
 def _labels(ax):
-    """'title "A"; x "degree"; y "features", log scale', of what is there."""
+    """'title "A"; x "degree"; y "features", log scale', without missing parts."""
     parts = [f'title "{ax.get_title()}"'] if ax.get_title() else []
     for name in ("x", "y", "z")[: 3 if ax.name == "3d" else 2]:
         axis = getattr(ax, f"{name}axis")
@@ -188,14 +188,14 @@ def _points(ax, collection):
     points = offsets if scatter else corners
     if isinstance(collection, Quiver):
         points = np.column_stack([offsets, collection.U, collection.V])
-    if ax.name == "3d":  # as projected, where the order is that of the depth: forget it
+    if ax.name == "3d":  # projected points are in order of depth: drop it
         points = np.sort(points, axis=0)
     values = collection.get_array()
     return [*np.transpose(points), *([] if values is None else [np.ravel(values)])]
 
 
 def _summary(kind, label, coordinates):
-    """'line "K": 200 points; 0 to 1, mean 0.34, ...; ...', one part a coordinate."""
+    """'line "K": 200 points; 0 to 1, mean 0.34, ...; ...', one part per coordinate."""
     coordinates = [np.asarray(to_host(c), dtype=float).ravel() for c in coordinates]
     coordinates = [c[np.isfinite(c)] for c in coordinates]
     parts = [_numbers(c) for c in coordinates if c.size]
@@ -205,10 +205,10 @@ def _summary(kind, label, coordinates):
 
 
 def _numbers(values):
-    """'0 to 1, mean 0.34, path 1.9, via 1 0.8 0.1 0 0': range, mean, length, five samples.
+    """'0 to 1, mean 0.34, path 1.9, via 1 0.8 0.1 0 0': range, mean, path length, five samples.
 
-    The length is that of the path through the values in order: it sees a frequency. The
-    samples, first to last, see a curve that is mirrored or flipped.
+    The length of the path through the values, in order, depends on the frequency; the samples,
+    first to last, show whether a curve is mirrored or flipped.
     """
     via = values[np.linspace(0, values.size - 1, 5).round().astype(int)]
     path = np.abs(np.diff(values)).sum()
@@ -223,10 +223,10 @@ BACK_ROW = 24 * 72 / 100  # points that make 24 dots there
 
 
 def _readable(fig):
-    """Lift every text to 24 dots of a slide that the figure fills.
+    """Enlarge every text to 24 dots of a slide that the figure fills.
 
-    A figure that is wider or higher than the slide is shrunk there, so its letters have to be
-    larger by as much: 13 points where it is 8 × 4.5 inches, 17.6 where it is 13 wide.
+    A figure larger than the slide is shrunk there, so its letters must be larger in proportion: 13
+    points where it is 8 × 4.5 inches, 17.6 where it is 13 wide.
     """
     width, height = fig.get_size_inches()
     least = BACK_ROW * max(width / SLIDE[0], height / SLIDE[1])
@@ -235,12 +235,10 @@ def _readable(fig):
 
 
 def _png(fig):
-    """The figure as PNG bytes, with two dots a pixel, so that it is sharp on a fine screen, on a
-    wall and in print; the same on each run: no software stamp, and 128 colours.
+    """The figure as PNG bytes, two dots per pixel, the same on each run: no software stamp.
 
-    A palette that is chosen to leave no colour far off, then moved to the colours that occur most
-    (`kmeans`): so neither a thin line nor the bright end of a colour map, where few entries lie,
-    takes the colour of its neighbour, and an even ground keeps its own.
+    Its 128 colours leave no colour far off and then move to the most frequent ones (`kmeans`), so
+    that thin lines and rare bright entries keep their colour, and a uniform background its own.
     """
     raw = io.BytesIO()
     fig.savefig(raw, format="png", dpi=2 * fig.dpi, metadata={"Software": None})

@@ -1,9 +1,9 @@
-"""Attention of this course as `torch.nn.Module`, in the place of PyTorch's own; the extra `torch`.
+"""This course's attention as `torch.nn.Module`, to replace PyTorch's own; the extra `torch`.
 
-Called as `torch.nn.functional.scaled_dot_product_attention`: q (batch, heads, L, d), k (batch,
-heads, S, d), v (batch, heads, S, e), attn_mask, True where a key counts, (batch, 1, 1, S) or
-(batch, S), dropout_p, is_causal. Sums run in float32 at least, also under autocast, which casts q,
-k and v as for SDPA. All raise ValueError for masks of pairs, dropout and shapes that do not fit.
+Called like `torch.nn.functional.scaled_dot_product_attention` (SDPA): q (batch, heads, L, d), k
+(batch, heads, S, d), v (batch, heads, S, e), attn_mask, True where a key counts, (batch, 1, 1, S)
+or (batch, S), dropout_p, is_causal. Sums run in float32 at least, also under autocast, which casts
+q, k and v as for SDPA. All raise ValueError for masks of pairs, dropout and shapes that do not fit.
 """
 
 from . import attention, near_far, projections, recurrent
@@ -30,12 +30,14 @@ def _key_mask(q, k, v, mask):
     raise ValueError(
         f"attn_mask must be boolean {(B, 1, 1, S)}, or (batch, S) if batch is not L, got {dtype} "
         f"{shape}: all rows share their sums over keys (lesson 10), so it cannot be one of pairs, "
-        "(L, S); later keys are hidden by is_causal=True"
+        "(L, S); is_causal=True hides later keys"
     )
 
 
 def _computed(function, rows, mask, *more):
-    """function(q, k, v, key mask, …) of rows as autocast gives them to SDPA, without autocast."""
+    """function(q, k, v, key mask, …) without autocast, on rows cast as autocast casts them for
+    SDPA.
+    """
     mask, kind = _key_mask(*rows, mask), rows[0].device.type
     if not torch.amp.is_autocast_available(kind):  # as on the meta device
         return function(*rows, mask, *more)
@@ -47,7 +49,7 @@ def _computed(function, rows, mask, *more):
 
 
 class _InPlaceOfSDPA(torch.nn.Module):
-    """Called as SDPA is; `attend` computes, and `follow` from a state on."""
+    """Called like SDPA; subclasses compute in `attend`, and from a state in `follow`."""
 
     def forward(self, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False):
         """(batch, heads, L, e), dtype that of q, k, v; zeros in rows that see no key."""
@@ -56,7 +58,7 @@ class _InPlaceOfSDPA(torch.nn.Module):
         return _computed(self.attend, (q, k, v), attn_mask, is_causal)
 
     def step(self, q, k, v, state=None, attn_mask=None):
-        """(rows, state) after more tokens, a prompt or one; state None: none came before."""
+        """(rows, state) after more tokens, a prompt or one; state None at the start."""
         return _computed(self.follow, (q, k, v), attn_mask, state)[::-1]
 
 
@@ -81,8 +83,10 @@ class FavorAttention(_InPlaceOfSDPA):
 
 
 class NearFarAttention(_InPlaceOfSDPA):
-    """`near_far.joint_attention`: keys |i − j| ≤ band exactly, beyond them one mean key, or each
-    key as the nearest of the centres, (C, d) or (heads, C, d), which are a buffer."""
+    """`near_far.joint_attention`: keys |i − j| ≤ band exactly, the others by a representative.
+
+    That is one mean key or the nearest of `centres`, (C, d) or (heads, C, d), which are a buffer.
+    """
 
     def __init__(self, band: int, centres=None):
         super().__init__()
@@ -95,12 +99,14 @@ class NearFarAttention(_InPlaceOfSDPA):
         return near_far.joint_attention(q, k, v, self.band, **options)
 
     def follow(self, q, k, v, key_mask, state):
-        raise ValueError("state must be kept to step, and NearFarAttention has none: keep the keys")
+        raise ValueError("step needs a state, and NearFarAttention has none: keep the keys")
 
 
 class DeltaAttention(_InPlaceOfSDPA):
-    """`recurrent.delta_attention` of unit q and k, causal alone; [β, a] = sigmoid(Ak + b) learned,
-    one A for all heads; a gate a on request, near .99 at first; a masked token does nothing."""
+    """`recurrent.delta_attention` of unit q and k, causal only; a masked token does nothing.
+
+    [β, a] = sigmoid(Ak + b) is learned, one A for all heads; the optional gate a is near .99 at first.
+    """
 
     def __init__(self, d: int, gate: bool = False):
         super().__init__()

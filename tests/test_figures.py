@@ -110,7 +110,7 @@ def test_a_comparing_word_is_the_one_that_holds_everywhere(a, b, word):
         ([1, 3], 2, "a < b in 1 and a > b in 1 of 2"),
         ([1, 2], 2, "a < b in 1 and a > b in 0 of 2"),  # a tie is no comparison
         ([1, np.nan], 2, "a < b in 1 and a > b in 0 of 2"),
-        ([], 2, "of 0 places"),
+        ([], 2, "of 0 entries"),
     ],
 )
 def test_where_no_word_holds_everywhere_none_is_given(a, b, counts):
