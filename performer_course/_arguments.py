@@ -52,7 +52,7 @@ def check_floating(x, name: str, shape: str = "(...)"):
     if not is_kind(xp, x, "real floating") or xp.finfo(x.dtype).bits > 64:
         raise ValueError(
             f"{name} must hold real floating-point numbers, got dtype {x.dtype}: "
-            f"convert it with xp.astype({name}, xp.float64), the widest that is taken"
+            f"convert it with xp.astype({name}, xp.float64), the widest accepted"
         )
     return xp
 
@@ -62,28 +62,28 @@ def is_kind(xp, x, kind: str) -> bool:
     return not (is_free_to_read(x) and x.dtype.kind == "V") and xp.isdtype(x.dtype, kind)
 
 
-def check_shape(x, name: str, shape, beside, called: str, *, like=None, **limit):
+def check_shape(x, name: str, shape, other, called: str, *, like=None, **limit):
     """The namespace of x, a finite floating array of the given shape. Raises: ValueError.
 
-    shape: sizes; a letter means any size, `...` before it any leading axes. beside: the array named
+    shape: sizes; a letter means any size, `...` before it any leading axes. other: the array named
     `called`, of the same library, that x must fit; x must also be finite in its dtype, unless
     `like` is given. like, limit: options of `check_finite`.
     """
     check_floating(x, name)
-    xp = check_library(beside, x, f"{called} and {name}")
-    came = tuple(x.shape)
+    xp = check_library(other, x, f"{called} and {name}")
+    got = tuple(x.shape)
     if shape[:1] == (...,):
-        came = (..., *came[max(0, x.ndim + 1 - len(shape)) :])
-    fits = (n == m or isinstance(n, str) for n, m in zip(shape, came, strict=False))
-    if len(came) != len(shape) or not all(fits):
+        got = (..., *got[max(0, x.ndim + 1 - len(shape)) :])
+    fits = (n == m or isinstance(n, str) for n, m in zip(shape, got, strict=False))
+    if len(got) != len(shape) or not all(fits):
         expected = str(tuple(shape)).replace("Ellipsis", "...").replace("'", "")
         raise ValueError(
             f"{name} must have shape {expected}, got shape {tuple(x.shape)}, "
-            f"with {called} of shape {tuple(beside.shape)}"
+            f"with {called} of shape {tuple(other.shape)}"
         )
-    if 0 in came and 0 not in shape:
+    if 0 in got and 0 not in shape:
         raise ValueError(f"{name} must not be empty, got shape {tuple(x.shape)}")
-    check_finite(x, name, like=beside if like is None else like, **limit)
+    check_finite(x, name, like=other if like is None else like, **limit)
     return xp
 
 
@@ -105,9 +105,9 @@ def check_finite(x, name: str, mask=None, *, power=ENTRY_POWER, like=None, wide=
     positions = np.nonzero(bad)
     if len(positions[0]) > 0:
         infinite = np.any(bad & ~np.isfinite(x))
-        came = "NaN or infinity" if infinite else f"more than {most:.2g} in size"
+        got = "NaN or infinity" if infinite else f"more than {most:.2g} in size"
         raise ValueError(
-            f"{name} must be finite, got {came} in {len(positions[0])} of {x.size} entries, "
+            f"{name} must be finite, got {got} in {len(positions[0])} of {x.size} entries, "
             f"the first at {tuple(int(i[0]) for i in positions)}"
         )
 
@@ -181,8 +181,8 @@ def check_real(value, name: str):
     except Exception as error:  # rows of different lengths; an array of a device
         raise ValueError(f"{name} must be an array of real numbers: {error}") from error
     if x.dtype.kind not in "iuf" or isinstance(value, LOSSY):
-        came = type(value).__name__ if isinstance(value, LOSSY) else f"dtype {x.dtype}"
-        raise ValueError(f"{name} must hold real numbers, got {came}")
+        got = type(value).__name__ if isinstance(value, LOSSY) else f"dtype {x.dtype}"
+        raise ValueError(f"{name} must hold real numbers, got {got}")
     return x.astype(float, copy=False)
 
 
@@ -201,8 +201,8 @@ def check_lead(*arrays, names: str = "arrays"):
     columns = itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1)
     sizes = [[n for n in column if n != 1] for column in columns]  # while tracing, n is a tensor
     if any(n != size[0] for size in sizes for n in size):
-        came = " and ".join(map(str, shapes))
-        raise ValueError(f"leading axes of {names} must broadcast, got {came}")
+        got = " and ".join(map(str, shapes))
+        raise ValueError(f"leading axes of {names} must broadcast, got {got}")
     return tuple((*size, 1)[0] for size in reversed(sizes))
 
 
@@ -252,18 +252,18 @@ def needed(module: str, extra: str):
 
 @contextlib.contextmanager
 def reading(path, what: str, sha256: str | None = None):
-    """The open file at path; any error while it is read becomes one that says it is no `what`.
+    """The open file at path; any error while it is read becomes one that names it and `what`.
 
     sha256: the hash that it must have, checked first; None accepts any file. Raises: ValueError
     with the path, also for a folder; FileNotFoundError.
     """
     good = isinstance(path, str | os.PathLike)
     if not good or (os.path.exists(path) and not os.path.isfile(path)):  # a pipe never ends
-        raise ValueError(f"path must be that of a {what}, got {path!r}")
+        raise ValueError(f"path must be the path of a {what}, got {path!r}")
     with open(path, "rb") as file:
-        if sha256 and (came := hashlib.file_digest(file, "sha256").hexdigest()) != sha256:
+        if sha256 and (got := hashlib.file_digest(file, "sha256").hexdigest()) != sha256:
             raise ValueError(
-                f"path must be that of a {what} with sha256 {sha256}, got {path} with {came}: "
+                f"path must be the path of a {what} with sha256 {sha256}, got {path} with {got}: "
                 "`make model` fetches the right one, check_hash=False reads any"
             )
         file.seek(0)
@@ -271,7 +271,7 @@ def reading(path, what: str, sha256: str | None = None):
             yield file
         except Exception as error:
             reason = str(error) or type(error).__name__
-            raise ValueError(f"{path} is no {what}: {reason}") from error
+            raise ValueError(f"{path} is not a valid {what}: {reason}") from error
 
 
 def check_sums(state, name: str):
@@ -359,8 +359,8 @@ def check_token_ids(tokens, key_mask, vocabulary):
     if key_mask is not None:
         check_mask(key_mask, tokens[..., None], "tokens")
         if tuple(key_mask.shape) != tuple(tokens.shape):
-            came = f"{tuple(tokens.shape)}, got {tuple(key_mask.shape)}"
-            raise ValueError(f"key_mask must have the shape of tokens, {came}")
+            got = f"{tuple(tokens.shape)}, got {tuple(key_mask.shape)}"
+            raise ValueError(f"key_mask must have the shape of tokens, {got}")
     return xp
 
 

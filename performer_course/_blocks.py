@@ -122,7 +122,7 @@ def each_head(sums, q, k, v, key_mask, W=None, *, work_per_head):
             normalised(xp, Sz, rows[..., start:stop, :])
             start = stop
 
-    alone = math.prod(lead) * work_per_head > ENTRIES_IN_CACHE
-    heads = list(itertools.product(*map(range, lead))) if alone else [()]
+    separate = math.prod(lead) * work_per_head > ENTRIES_IN_CACHE
+    heads = list(itertools.product(*map(range, lead))) if separate else [()]
     side_by_side(fill, heads, q, cores=None if q.shape[-2] >= THREADS_FROM else 1)
     return out

@@ -72,9 +72,7 @@ def transposed(xp, x):
 
 
 def lowest(xp, dtype):
-    """A finite logit used for −∞, because ∞ − ∞ is NaN; its exponential is 0 beside
-    others.
-    """
+    """A finite logit used for −∞, because ∞ − ∞ is NaN; its exponential is 0 next to any other."""
     return -float(xp.finfo(dtype).max) / 4
 
 

@@ -73,7 +73,7 @@ def load(path, *, check_hash: bool = True) -> dict[str, np.ndarray]:
         weights = _Reader(zipfile.ZipFile(file)).load()
         for name, w in weights.items():
             if not isinstance(w, np.ndarray) or not np.isfinite(w).all():
-                raise ValueError(f"it must hold finite arrays alone, {name!r} is none")
+                raise ValueError(f"it must hold only finite arrays, {name!r} is not one")
     return dict(weights)
 
 
@@ -93,7 +93,7 @@ class _Reader(pickle.Unpickler):
             return lambda *args: _rebuilt(*args)  # new: a pickle can change no other
         if module == "torch" and name in self.DTYPES:
             return self.DTYPES[name]
-        raise pickle.UnpicklingError(f"{module}.{name} has no place in it")
+        raise pickle.UnpicklingError(f"{module}.{name} is not allowed in it")
 
     def persistent_load(self, pid):
         _, dtype, key, *_ = pid  # then the device, "cuda:0", and the length
@@ -118,8 +118,8 @@ def encode(sequence: str) -> np.ndarray:
     Raises: ValueError for no letters, more than 510, or one that is not among the twenty.
     """
     if not isinstance(sequence, str) or not 0 < len(sequence) <= POSITIONS - 2:
-        came = f"{len(sequence)}" if isinstance(sequence, str) else type(sequence).__name__
-        raise ValueError(f"sequence must be a text of 1 to {POSITIONS - 2} letters, got {came}")
+        got = f"{len(sequence)}" if isinstance(sequence, str) else type(sequence).__name__
+        raise ValueError(f"sequence must be a text of 1 to {POSITIONS - 2} letters, got {got}")
     for i, letter in enumerate(sequence):
         if letter not in RESIDUES:
             raise ValueError(f"sequence must be of {RESIDUES}, got {letter!r} at position {i}")
@@ -340,5 +340,5 @@ def _check_sequences(tokens):
     if 0 in tokens.shape or tokens.shape[-1] > POSITIONS:
         raise ValueError(f"tokens must have shape (..., L), L ≤ {POSITIONS}, got {tokens.shape}")
     if (tokens == PAD).all(axis=-1).any():
-        raise ValueError("tokens must have one that is not [PAD] in each sequence, got a row of it")
+        raise ValueError("tokens must have one that is not [PAD] in each row, got a row of [PAD]")
     return tokens

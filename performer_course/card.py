@@ -127,12 +127,12 @@ def _read(path, names):
         if sum(entry.file_size for entry in zipfile.ZipFile(file).filelist) > LARGEST_FILE:
             raise ValueError(f"its arrays take more than {LARGEST_FILE >> 20} MiB")
         stored = dict(np.load(file))
-    came = ", ".join(f"{name} {x.dtype}{list(x.shape)}" for name, x in stored.items())
+    got = ", ".join(f"{name} {x.dtype}{list(x.shape)}" for name, x in stored.items())
     for name in names:
         if name not in stored or stored[name].dtype.kind != "f":
             raise ValueError(
                 f"{path} must hold the values of {name} in float32, float64 or float16 "
-                f"(of a PyTorch tensor, x.float().numpy()), got {came or 'nothing'}"
+                f"(of a PyTorch tensor, x.float().numpy()), got {got or 'nothing'}"
             )
     return [stored[name].astype(float) for name in names]
 

@@ -99,8 +99,8 @@ def _check_out(out, shape, like):
             f"got {tuple(out.shape)} and {out.dtype}"
         )
     if array_api_compat.is_jax_array(out) or not array_api_compat.is_writeable_array(out):
-        came = "a JAX array" if array_api_compat.is_jax_array(out) else "a read-only one"
-        raise ValueError(f"out must be an array that can be written into, got {came}")
+        got = "a JAX array" if array_api_compat.is_jax_array(out) else "a read-only array"
+        raise ValueError(f"out must be an array that can be written into, got {got}")
 
 
 def _waves(x, W, waves, b, scale):

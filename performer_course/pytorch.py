@@ -105,7 +105,7 @@ class NearFarAttention(_InPlaceOfSDPA):
 class DeltaAttention(_InPlaceOfSDPA):
     """`recurrent.delta_attention` of unit q and k, causal only; a masked token does nothing.
 
-    [β, a] = sigmoid(Ak + b) is learned, one A for all heads; the optional gate a is near .99 at first.
+    [β, a] = sigmoid(Ak + b) is learned, one A for all heads; the gate a, optional, starts near .99.
     """
 
     def __init__(self, d: int, gate: bool = False):

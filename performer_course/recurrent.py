@@ -217,7 +217,7 @@ def _check_map(x, name):
     if tuple(x.A.shape[-2:]) not in ((d, d), (d, 1), (1, 1)):
         raise ValueError(
             f"{name}.A must have shape (..., {d}, {d}), or (..., {d}, 1) or (..., 1, 1) for gates "
-            f"alone, with the rows of B, got shape {tuple(x.A.shape)}"
+            f"only, with the rows of B, got shape {tuple(x.A.shape)}"
         )
     return x.B
 

@@ -51,11 +51,11 @@ def load(path, *, check_hash: bool = True) -> dict:
     hashes = SHA256 if check_hash else {}
     with reading(path, "model of speech", hashes.get("model.bin")) as file:
         weights = _whisper.weights(file)
-    beside = Path(path).with_name("tokenizer.json")
-    with reading(beside, "vocabulary of a model", hashes.get(beside.name)) as file:
+    path = Path(path).with_name("tokenizer.json")
+    with reading(path, "vocabulary of a model", hashes.get(path.name)) as file:
         weights["vocabulary"] = _whisper.vocabulary(file)
-    beside = Path(path).with_name("config.json")
-    with reading(beside, "configuration of a model", hashes.get(beside.name)) as file:
+    path = Path(path).with_name("config.json")
+    with reading(path, "configuration of a model", hashes.get(path.name)) as file:
         weights["suppressed"], weights["suppressed first"] = _whisper.suppressed(file)
     return weights
 
@@ -76,8 +76,8 @@ def log_mel(sound: np.ndarray) -> np.ndarray:
     if sound.ndim != 1 or sound.size > RATE * SECONDS:
         raise ValueError(f"sound must have shape (n,), at most {SECONDS} s, got {sound.shape}")
     if whole or np.abs(sound).max() > 1:
-        came = f"{'integers' if whole else 'some'} from {sound.min():g} to {sound.max():g}"
-        raise ValueError(f"sound must be in [−1, 1], got {came}: divide 16-bit integers by 32768")
+        got = f"{'integers' if whole else 'some'} from {sound.min():g} to {sound.max():g}"
+        raise ValueError(f"sound must be in [−1, 1], got {got}: divide 16-bit integers by 32768")
     window, hop = RATE // 40, RATE // 100
     padded = np.pad(sound.astype(float), (0, RATE * SECONDS - sound.size))
     padded = np.pad(padded, window // 2, mode="reflect")

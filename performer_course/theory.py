@@ -278,16 +278,16 @@ def _short_fixed(r, m, d):
 
     j(r²)² = ₁F₂((d−1)/2; d/2, d−1; −d r²): relative to the coefficients of j, those of j², j(4r²)
     and j(2r²) are h, 4^k and 2^k. A full block has d one + d(d−1) two, from k = 4 on; the rows
-    missing from a cut block leave `alone` of one.
+    missing from a cut block leave `cut` of one.
     """
     k = np.arange(TERMS)
     h = np.cumprod([1.0, 2.0, *(2 * (d - 1 + 2 * i) / (d - 1 + i) for i in range(1, TERMS - 1))])
     one, block = 4.0**k / 2 - h, 4.0**k / 2 + (d - 1) * 2.0**k - d * h
     one[:2], block[:4] = 0.0, 0.0  # exactly, despite rounding
     last = m % d
-    alone = last * (d - last) / (m * (d - 1))
+    cut = last * (d - last) / (m * (d - 1))
     j = (1 - _missing(d, step=2, rise=0)[:TERMS]) / 2.0**k
-    return _taylor(j * (alone * one + (1 - alone) * block), -(r**2)) / m
+    return _taylor(j * (cut * one + (1 - cut) * block), -(r**2)) / m
 
 
 def fixed_norm_mse(r, m: int, d: int):

@@ -133,10 +133,10 @@ def layer_norm(
     Hinton (2016), eq. 4.
     """
     xp = check_array(x, "x", "L, width")
-    for name, given in (("gain", gain), ("shift", shift)):
-        check_shape(given, name, x.shape[-1:], x, "x")
+    for name, weights in (("gain", gain), ("shift", shift)):
+        check_shape(weights, name, x.shape[-1:], x, "x")
     eps, dtype, sums = check_number(eps, "eps", above=0.0, like=x), x.dtype, sum_dtype(xp, x)
-    x, gain, shift = (xp.astype(given, sums, copy=False) for given in (x, gain, shift))
+    x, gain, shift = (xp.astype(a, sums, copy=False) for a in (x, gain, shift))
     centred = x - xp.mean(x, axis=-1, keepdims=True)
     variance = xp.mean(centred * centred, axis=-1, keepdims=True)
     return xp.astype(gain * centred / xp.sqrt(variance + eps) + shift, dtype, copy=False)

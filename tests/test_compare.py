@@ -175,8 +175,8 @@ def test_a_card_is_had_from_files(tmp_path, monkeypatch):
     assert all(a <= b for a, b in itertools.pairwise(medians))
     assert (tmp_path / "card.png").stat().st_size > 10_000
     for name, says in {
-        "bad.npz": "bad.npz is no npz",
-        "alone.npy": "alone.npy is no npz file with q, k, v: File is not a zip file",
+        "bad.npz": "bad.npz is not a valid npz",
+        "alone.npy": "alone.npy is not a valid npz file with q, k, v: File is not a zip file",
         "other.npz": "the values of v in float32, .* got q float64.60, 4., k float64.60, 4.$",
         "bits.npz": "the values of q in float32, .* got q uint16.60, 8., k float64.60, 4., v",
         "names.npz": "the values of q in .* got Q float64",
@@ -184,7 +184,7 @@ def test_a_card_is_had_from_files(tmp_path, monkeypatch):
         with pytest.raises(ValueError, match=says):
             program._read(tmp_path / name, "qkv")
     monkeypatch.setattr(program, "LARGEST_FILE", 2**12)
-    with pytest.raises(ValueError, match=r"head.npz is no npz file .*: its arrays take more than"):
+    with pytest.raises(ValueError, match=r"head.npz is not a valid npz .*: its arrays take more"):
         program._read(tmp_path / "head.npz", "qkv")
     refused = run("other.npz")
     assert refused.returncode != 0

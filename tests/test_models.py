@@ -45,7 +45,7 @@ def test_a_file_that_is_cut_off_or_of_another_format_is_refused(name, tmp_path):
     cuts = range(0, len(whole), 20 if model is antibody else len(whole) // 2)
     for wrong in (*(whole[:n] for n in cuts), whole[:-1], b"GGUF" + whole[4:], b"[]"):
         file.write_bytes(wrong)
-        with pytest.raises(ValueError, match=rf"{name} is no (file|model|vocab|config).*: \S"):
+        with pytest.raises(ValueError, match=rf"{name} is not .*(file|model|vocab|config).*: \S"):
             model.load(path, check_hash=False)
 
 
@@ -59,7 +59,7 @@ def test_a_model_is_found_where_it_is_kept_and_nowhere_else(model, tmp_path, mon
     path.mkdir(parents=True)
     assert model.find() is None
     for wrong in (path, str(path), os.devnull, 7, None):  # a pipe would never end
-        with pytest.raises(ValueError, match=r"path must be that of a (file|model) of .*, got"):
+        with pytest.raises(ValueError, match=r"path must be the path of a (file|model) of .*, got"):
             model.load(wrong)
     path.rmdir()
     assert model.load(written(model, tmp_path), check_hash=False)
