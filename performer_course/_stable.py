@@ -129,7 +129,7 @@ def largest(xp, h):
 def values_and_ones(xp, v, seen=None):
     """[v, 1], (..., n, e+1), for values that are 0 where not `seen`; the 1 is then 0 too.
 
-    On a device it is stored transposed, so that `transposed_product` reads it without a copy.
+    Except on NumPy it is stored transposed, so that `transposed_product` reads it without a copy.
     """
     one = xp.ones_like(v[..., :1])
     if seen is not None:
@@ -170,7 +170,7 @@ def summed_by_feature(xp, h, values, before=None):
 def transposed_product(xp, weights, values):
     """weightsᵀ values: (..., n, m) and (..., n, e+1) → (..., m, e+1).
 
-    CuPy copies what it transposes, so on a device the smaller array, the values, is transposed.
+    CuPy copies what it transposes, so except on NumPy the smaller array, the values, is transposed.
     """
     if values.shape[-2] == 1:  # one token needs no product of matrices
         return xp.matrix_transpose(weights) * values

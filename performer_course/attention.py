@@ -7,8 +7,8 @@ row i sees the keys j ≤ i, counted from the first key even if L ≠ S; for one
 cache of keys, leave causal False. Sums run in float32 at least, and the result has the dtype of the
 inputs. All raise ValueError for shapes that do not fit, arrays of different libraries, masked
 arrays, and empty, integer, float128 or (on NumPy) non-finite input, or entries above 5e138 (2e17 if
-sums run in float32), of v 4e246 (7e30). On a device, a non-finite value spreads, also to earlier
-rows.
+sums run in float32), of v 4e246 (7e30). With other libraries, non-finite values
+spread, also to earlier rows.
 
 The values get a column of ones, [v, 1], so that each sum includes its own denominator. Private
 modules: `_stable`, sums relative to a maximum; `_positive`, the features; `_causal`, one chunk;
@@ -61,9 +61,11 @@ def softmax_attention(
 ) -> Rows:
     """softmax(q kᵀ / √d) v, in blocks of queries and keys, so that no L × S array is in memory.
 
-    Slow form: `naive.softmax_attention`. Shape: (..., L, e), dtype that of the inputs. Error: exact
-    to rounding, at any norm. Cost: O(L S (d + e)), half of it if causal; memory, the result and a
-    few blocks. Source: Vaswani et al. (2017), eq. 1; in blocks, Rabe & Staats (2021), §2.
+    Slow form: `naive.softmax_attention`. causal: row i sees keys j ≤ i, counted from the first key
+    even if L ≠ S; for one query and a cache of keys leave it False. Shape: (..., L, e), dtype that
+    of the inputs. Error: exact to rounding, at any norm. Cost: O(L S (d + e)), half of it if
+    causal; memory, the result and a few blocks. Source: Vaswani et al. (2017), eq. 1; in blocks,
+    Rabe & Staats (2021), §2.
     """
     arguments = check_attention(q, k, v, key_mask)
     xp, (L, d), S = array_api_compat.array_namespace(q), q.shape[-2:], k.shape[-2]
@@ -97,9 +99,10 @@ def linear_attention(
 
     Slow form: `naive.linear_attention`. The mask acts on φ(k), so on numerator and denominator;
     there is no ε. A row whose denominator is 0 is zero: it sees no key, or features of both signs
-    cancel. Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding. Cost:
-    O((L + S) F e); memory, the result and a few MiB. Source: Katharopoulos et al. (2020), eqs. 4 to
-    12.
+    cancel. causal: row i sees keys j ≤ i, in chunks, counted from the first key even if L ≠ S; for
+    one query and a cache of keys leave it False. Shape: (..., L, e), dtype that of the inputs.
+    Error: exact to rounding. Cost: O((L + S) F e); memory, the result and a few MiB. Source:
+    Katharopoulos et al. (2020), eqs. 4 to 12.
     """
     names = ("phi_q", "phi_k")
     arguments = check_attention(phi_q, phi_k, v, key_mask, names=names, width="F")
@@ -298,14 +301,15 @@ def favor_attention(
     """φ(q') (φ(k')ᵀ v) / φ(q') (φ(k')ᵀ 1), φ the positive features of W: FAVOR+, at any norm.
 
     Slow form: `naive.favor_attention`. q' = q d^{−1/4}, k' = k d^{−1/4}. Logarithms of φ are taken
-    relative to a maximum for each feature, as in `absorb`, `read` and `follow`. causal: later keys
-    change a row by rounding only; for one query after many keys leave it False, or use `follow`.
-    chunk: tokens per step; by default 512 on NumPy, all on JAX, 16384 elsewhere. Shape:
-    (..., L, e), dtype that of the inputs. Error: numerator and denominator are unbiased for
-    Gaussian rows of W (`theory.positive_mse`); their ratio is not. Cost: O((L + S) m (d + e));
-    memory, the result and the features of a chunk: a few MiB on NumPy. Source: Choromanski et al.
-    (2021), Algorithm 1. Differs from the paper: no ε, because each denominator has a term that is a
-    normal number; no maximum over all keys, through which later keys would influence earlier rows.
+    relative to a maximum for each feature, as in `absorb`, `read` and `follow`. causal: row i sees
+    keys j ≤ i, counted from the first key even if L ≠ S, and later keys change it by rounding only;
+    for one query after many keys leave it False, or use `follow`. chunk: tokens per step; by
+    default 512 on NumPy, all on JAX, 16384 elsewhere. Shape: (..., L, e), dtype that of the inputs.
+    Error: numerator and denominator are unbiased for Gaussian rows of W (`theory.positive_mse`);
+    their ratio is not. Cost: O((L + S) m (d + e)); memory, the result and the features of a chunk:
+    a few MiB on NumPy. Source: Choromanski et al. (2021), Algorithm 1. Differs from the paper: no
+    ε, because each denominator has a term that is a normal number; no maximum over all keys,
+    through which later keys would influence earlier rows.
 
     >>> import numpy as np
     >>> from performer_course import attention, compare, projections

@@ -48,10 +48,10 @@ def learned(when: str = "early") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def kinds(rng, scale: float = 1.0) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """{"independent", "aligned", "learned"}: (q, k, v) of eight heads, each (8, 32, 8).
 
-    independent: normal q and k with entries of size `scale`, where no query prefers a key; aligned:
-    normal k of that size and q = k, where each query prefers its own; learned: the heads of
-    `learned` on one of its thirty-two windows, unscaled. Conclusions hold for these data only.
-    Error: a random draw; that of `learned`. Cost: one file. Source: this course.
+    independent: normal q and k with entries of size `scale`, where queries and keys are unrelated;
+    aligned: normal k of that size and q = k, where each query looks for its own key; learned: the
+    heads of `learned` on one of its thirty-two windows, unscaled. Conclusions hold for these data
+    only. Error: a random draw; that of `learned`. Cost: one file. Source: this course.
     """
     check_generator(rng)
     scale = check_number(scale, "scale")

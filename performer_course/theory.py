@@ -236,9 +236,9 @@ def unsigned_qr_mean(z1):
     """E exp(ω₁ᵀz) / exp(‖z‖²/2) = 2Φ(−z₁) if QR's signs are left as LAPACK makes them.
 
     ω₁: the first column of Q times a χ_d norm; Householder's Q has a first entry that is never
-    positive. z1: the first coordinate of z. Correct for even functions such as cos, not for exp.
-    Source: the moment generating function of a half-normal; Mezzadri (2007), "A correct and
-    efficient algorithm", on the signs.
+    positive. z1: the first coordinate of z. The signs do not matter for even functions such as cos,
+    only for exp. Source: the moment generating function of a half-normal; Mezzadri (2007), "A
+    correct and efficient algorithm", on the signs.
     """
     return 2 * ndtr(-_moderate(z1, "z1"))
 
