@@ -152,9 +152,8 @@ def check_count(value, name: str, *, least: int = 1) -> int:
 def check_number(
     value, name: str, *, above: float | None = None, least: float | None = None, like=None
 ):
-    """value as a finite float, > `above` or ≥ `least` if given. Raises: ValueError.
-
-    like: an array whose dtype must represent it, neither as infinity nor as 0.
+    """value as a finite float, > `above` or ≥ `least`, that `like`'s dtype can hold; else
+    ValueError.
     """
     good = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     expected = ""
@@ -172,10 +171,7 @@ def check_number(
 
 
 def check_real(value, name: str):
-    """value, a number or nested numbers, as a NumPy array of float64, finite or not; host only.
-
-    Raises: ValueError for anything but real numbers, such as a mask or text.
-    """
+    """Numbers as a NumPy array of float64, finite or not; host only. Raises: ValueError."""
     try:
         x = np.asarray(value)
     except Exception as error:  # rows of different lengths; an array of a device
@@ -293,10 +289,7 @@ def check_sums(state, name: str):
 
 
 def check_state(state, x, name: str, W, e: int | None = None) -> None:
-    """Raises: ValueError unless the State has W's m features and, if given, values of size e.
-
-    x: the rows (..., n, d), of that name, that it is used with.
-    """
+    """Raises: ValueError unless the State fits rows x, W's m features and values of size e."""
     check_sums(state, "state")
     check_library(x, state.Sz, f"{name} and state")
     check_lead(x, state.Sz, names=f"{name} and state")
@@ -365,10 +358,9 @@ def check_token_ids(tokens, key_mask, vocabulary):
 
 
 def check_each_token(x, k, name: str, low: float, high: float, *, by_channel=False):
-    """x in [low, high] for the tokens of k (..., L, d): (..., L, 1), or (..., L, d) by channel.
+    """x in [low, high], a number or one per token of k: (..., L, 1), or (..., L, d) by channel.
 
-    A number is used for all. Raises: ValueError for another shape and, on NumPy, NaN or values
-    outside.
+    Raises: ValueError for another shape and, on NumPy, NaN or values outside.
     """
     if isinstance(x, Real) or not array_api_compat.is_array_api_obj(x):  # np.float64 is both
         if not isinstance(x, Real) or isinstance(x, bool) or not low <= x <= high:

@@ -26,21 +26,16 @@ def step_size(x):
 
 
 def steps(x, size=None, *, start=0, stop=None):
-    """Slices of the tokens of x (..., n, d) from `start` to `stop` (the end), `size` at a time.
-
-    size: `step_size` by default.
-    """
+    """Slices of the tokens of x from `start` to `stop`; size: by default `step_size(x)`."""
     stop = x.shape[-2] if stop is None else stop
     size = step_size(x) if size is None else size
     return [slice(at, min(at + size, stop)) for at in range(start, stop, size)]
 
 
 def phases(q, k, size=None, *, causal):
-    """Three lists of slices for the three phases of attention.
+    """Slices for three phases: keys that all rows see; causal tokens; rows that see all keys.
 
-    Keys that all rows see; tokens whose row sees the keys up to its own; rows that see all keys of
-    the earlier phases. Causal attention needs the second and, with fewer keys than queries, the
-    third.
+    Causal attention needs the second and, with fewer keys than queries, the third.
     """
     own = min(q.shape[-2], k.shape[-2]) if causal else 0
     seen_by_all = [] if causal else steps(k, size)
@@ -58,10 +53,7 @@ def sum_dtype(xp, *arrays):
 
 
 def masked_part(xp, k, v, key_mask, part, dtype):
-    """k, v and the mask (..., n, 1) (None if there is none) of the slice `part`, in that dtype.
-
-    Masked rows of k and v are zero, whatever they held.
-    """
+    """k, v and the mask, (..., n, 1) or None, of a slice in that dtype; masked rows are zero."""
     k, v = (xp.astype(x[..., part, :], dtype, copy=False) for x in (k, v))
     if key_mask is None:
         return k, v, None

@@ -45,20 +45,14 @@ class State(NamedTuple):
 
 
 def squared_norm(xp, x: Array) -> Array:
-    """‖x‖² of each row of x: (..., n, d) → (..., n).
-
-    NumPy's vecdot makes no array in between; CuPy has none, so there it takes two passes.
-    """
+    """‖x‖² of each row: (..., n, d) → (..., n); vecdot, which CuPy lacks, needs no other array."""
     if is_free_to_read(x):
         return xp.vecdot(x, x)
     return xp.sum(x * x, axis=-1)
 
 
 def projected(xp, x: Array, W: Array) -> Array:
-    """ωᵀx for each row x and each direction ω: x (..., n, d), W (..., m, d) → (..., n, m).
-
-    In the dtype of W. With one set of directions for all leading axes it is one matrix product.
-    """
+    """ωᵀx for rows x (..., n, d), directions W (..., m, d): (..., n, m), in the dtype of W."""
     x = xp.astype(x, W.dtype, copy=False)
     if W.ndim == 2 < x.ndim:
         return xp.tensordot(x, W, axes=((-1,), (-1,)))
@@ -113,10 +107,7 @@ def _holds(x, y):
 
 
 def largest(xp, h):
-    """max of each column over the tokens of h: (..., n, m) → (..., m).
-
-    In two stages on a device, because the columns alone are too few parts to fill a GPU.
-    """
+    """max of each column of h: (..., n, m) → (..., m); in two stages on a device, to fill a GPU."""
     n, m = h.shape[-2:]
     rest = n % PARTS
     if is_free_to_read(h) or n < 2 * PARTS:

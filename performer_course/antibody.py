@@ -101,10 +101,7 @@ class _Reader(pickle.Unpickler):
 
 
 def _rebuilt(storage, offset, size, stride, *_):
-    """A copy of the tensor of that size in a storage, with entry i at offset + Σ iₙ strideₙ.
-
-    Raises: what NumPy raises for a tensor that reaches beyond its storage.
-    """
+    """A copy of a tensor, entry i at offset + Σ iₙ strideₙ. Raises: as NumPy, outside storage."""
     strides = [step * storage.itemsize for step in stride]
     return np.ndarray(size, storage.dtype, storage, offset * storage.itemsize, strides).copy()
 

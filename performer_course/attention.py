@@ -10,9 +10,7 @@ arrays, and empty, integer, float128 or (on NumPy) non-finite input, or entries 
 sums run in float32), of v 4e246 (7e30). With other libraries, non-finite values
 spread, also to earlier rows.
 
-The values get a column of ones, [v, 1], so that each sum includes its own denominator. Private
-modules: `_stable`, sums relative to a maximum; `_positive`, the features; `_causal`, one chunk;
-`_blocks`, cutting into blocks; `_arguments`, argument validation.
+The values get a column of ones, [v, 1], so that each sum includes its own denominator.
 """
 
 import math

@@ -40,10 +40,7 @@ def _cupy():
 
 @functools.cache
 def _first_sum(cupy):
-    """One sum on the GPU, once: CuPy compiles it, which needs more than a driver.
-
-    Raises: RuntimeError with what was tried, what failed, and what to install.
-    """
+    """One sum on the GPU, which CuPy must compile: a driver is not enough. Raises: RuntimeError."""
     try:
         (cupy.zeros(1) + 1).get()
     except Exception as error:  # from CuPy, its compiler, the driver, or a missing library

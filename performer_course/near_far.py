@@ -110,10 +110,7 @@ def _check_band(band, q, k):
 
 
 def _outside(xp, like, dtype, band, ahead, rows, keys, diagonal):
-    """−∞ where key j of a part is outside the band of row i, else 0: (rows, keys).
-
-    Row i is at p = i + diagonal among these keys; it sees p − band ≤ j ≤ p + ahead.
-    """
+    """0 where p − band ≤ j ≤ p + ahead, p = i + diagonal, else −∞: (rows i, keys j)."""
     device = array_api_compat.device(like)
     low = xp.full((rows, keys), -math.inf, dtype=dtype, device=device)
     return xp.tril(low, k=diagonal - band - 1) + xp.triu(low, k=diagonal + ahead + 1)
@@ -251,10 +248,7 @@ def _joint(logs, q, k, v, key_mask, far, band, causal):
 
 
 def _past_rows(xp, logs, q, k, v, key_mask, far, band):
-    """The sums of each row i over the keys j < i − band: a State of L rows.
-
-    Row i sees j ≤ i − band − 1, so these are causal rows of later queries and earlier keys.
-    """
+    """The sums of each row i over keys j < i − band, as causal rows of later queries: a State."""
     first = min(band + 1, q.shape[-2])  # these rows see no far key
     empty = empty_state(xp, (*q.shape[:-2], first), v.shape[-1] + 1, q, far.dtype)
     later, parts = q[..., first:, :], [empty]

@@ -260,10 +260,7 @@ def _tokens(q, k, v, beta, erase, log_decay, state):
 
 
 def _chunks(xp, tokens, chunk):
-    """Yields each of these arrays (None stays) as T chunks of C tokens at a time, (..., T, C, ·).
-
-    The last chunk is padded with zeros, which write nothing.
-    """
+    """Yields these arrays (None stays) as T chunks of C tokens, zero-padded: (..., T, C, ·)."""
     k = tokens[1]
     chunk = min(check_count(chunk, "chunk"), int(k.shape[-2]))
     C = 1 << (chunk - 1).bit_length()  # a power of two, so that it can be halved
