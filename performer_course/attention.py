@@ -7,8 +7,8 @@ row i sees the keys j ≤ i, counted from the first key even if L ≠ S; for one
 cache of keys, leave causal False. Sums run in float32 at least, and the result has the dtype of the
 inputs. All raise ValueError for shapes that do not fit, arrays of different libraries, masked
 arrays, and empty, integer, float128 or (on NumPy) non-finite input, or entries above 5e138 (2e17 if
-sums run in float32), of v 4e246 (7e30). With other libraries, non-finite values
-spread, also to earlier rows.
+sums run in float32), of v 4e246 (7e30). With other libraries, non-finite values spread, also to
+earlier rows.
 
 The values get a column of ones, [v, 1], so that each sum includes its own denominator.
 """
