@@ -55,7 +55,7 @@ BEHIND = (
     "notebooks/references",
     "CHANGELOG",
 )
-AUTHORS = ("CONTRIBUTING", "notebooks/coverage", "claims")  # last
+AUTHORS = ("CONTRIBUTING", "notebooks/coverage", "notebooks/errata_list", "claims")  # last
 LECTURE = "kit/pages/lectures/\\d_"  # pages of lectures
 LECTURERS = ("kit/pages/teach", "kit/pages/lectures/index", "kit/pages/twelve_weeks")  # first
 COPIED = (

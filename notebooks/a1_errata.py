@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Errata: check what you read
 #
-# > **35 minutes.** Needs: random features and their directions (lessons 04, 05), features of the softmax kernel
+# > **30 minutes.** Needs: random features and their directions (lessons 04, 05), features of the softmax kernel
 # > (08, 09), linear attention (10). Each slip stands alone and names its lesson.
 # >
 # > Afterwards you can put a printed statement into a cell where it can fail, and repair it. You know ten questions to
@@ -9,8 +9,8 @@
 #
 # This course grew from five texts. All are useful, and all contain slips, as every text does, this one too. Some
 # run without an error, and whoever believes them computes something else. Here are the ten that cost
-# most: what is printed, what one would do wrong, a few lines that show it, and what is right. The others stand in a
-# table at the end. You need not have read the texts.
+# most: what is printed, what one would do wrong, a few lines that show it, and what is right. The others are in a list
+# of their own. You need not have read the texts.
 #
 # | number | text |
 # |---|---|
@@ -298,58 +298,19 @@ judge("004.5a", 1, printed.max(), corrected.max())
 # %% [markdown]
 # ## 11. Other slips that we found
 #
-# **Each of these has a lesson that teaches what is right.** An I marks what is imprecise rather than
-# wrong. A program extracted text 004, and may itself have made the slips 004.2a, 004.4b and I004.7.
+# **Each of these has a lesson that teaches what is right.** Here are eight, and a page for maintainers lists
+# [all the others](errata_list.md).
 #
 # | slip | printed | right | lesson |
 # |---|---|---|---|
-# | 000.2 | orthogonal rows of length $\sqrt{d/m}$ | $\chi_d$ lengths | [05](05_orthogonal_features.ipynb) |
-# | 000.3 | a figure: orthogonal rows beat independent ones by far | at one length they are near each other | [a2](a2_a_published_figure.ipynb) |
-# | 000.4 | positive features give "a strong estimation" | mean($V$) does as well | [a2](a2_a_published_figure.ipynb) |
-# | I000.5 | $1/\sqrt m$ is missing in the listing | it cancels in attention, not in a kernel | [04](04_random_fourier_features.ipynb) |
-# | 000.6a | $\omega \sim \mathcal{N}_R(0, I)$, $R$ the number of features | $\omega \in \mathbb{R}^d$, and $m = R/2$ of them | [04](04_random_fourier_features.ipynb) |
 # | 000.6b | $z : \mathbb{R}^L \to \mathbb{R}^R$, $R \ll L$ | $\mathbb{R}^d \to \mathbb{R}^R$, usually $R > d$; $L \times L$ shrinks to $L \times R$ | [04](04_random_fourier_features.ipynb) |
-# | 000.7a | $K \approx z_\omega(x)^\top z_\omega(y)$ with one $\omega$ | the mean of $m$; RMS error $(1 - e^{-r^2})/\sqrt{2m}$ | [04](04_random_fourier_features.ipynb) |
-# | I000.7b | $e^{-\gamma r^2}$ from $\omega \sim \mathcal{N}(0, I)$ | $\mathcal{N}(0, 2\gamma I)$; $\gamma = \frac12$ only in an appendix | [03](03_bochner_theorem.ipynb) |
-# | 000.8 | a matrix "only of size" $R \times L$ with the row sums of $A$ | two matrices $L \times R$; row sums are $\varphi(Q)(\varphi(K)^\top\mathbf{1})$ | [10](10_linear_attention.ipynb) |
-# | 000.9a | a `def` line without its colon | a colon | [10](10_linear_attention.ipynb) |
-# | 000.9b | a picture draws the second coordinate of $\varphi(x) = (x_1^2, x_2^2, \sqrt2 x_1x_2)$ twice | the third | [01](01_polynomial_kernel.ipynb) |
-# | I000.9 | $\varphi$ is "the polynomial kernel"; a dual without constraints | $\varphi$ is its feature map; $0 \le c_i \le C$, $\sum_i c_i y_i = 0$ | [a7](a7_more_on_kernels.ipynb) |
-# | 000.10b | Gram–Schmidt alone keeps the mean | with $\chi_d$ lengths; with length one the kernel is some $\sqrt d$ times too wide | [05](05_orthogonal_features.ipynb) |
-# | I000.11 | rows are divided by `np.diag(1 / …)`, $L \times L$ | divide the rows, which is not quadratic | [10](10_linear_attention.ipynb) |
-# | 001.2 | $\sum_{-\pi}^{\pi} \sin mx \sin nx\, dx$ is 0 or $\pi$ | $\int_{-\pi}^{\pi}$, for $m, n \ge 1$ | [03](03_bochner_theorem.ipynb) |
-# | I001.3 | $p$ is a probability; the sine: "ignore" | if $k(0) = 1$; it vanishes since $k$ is real | [03](03_bochner_theorem.ipynb) |
-# | I001.4 | $m \le d$ only; "as expensive" | stack blocks; each costs $O(d^3)$ once, to draw | [05](05_orthogonal_features.ipynb) |
-# | I001.5 | $s_N$ defined by a sum to $\infty$ | to $N$; $s_N \to s$ | [03](03_bochner_theorem.ipynb) |
-# | I001.6 | $k(x, y) = z(x)^\top z(y)$ for random features $z$ | $\approx$; equal in the mean | [04](04_random_fourier_features.ipynb) |
-# | I002.2a | trigonometric errors diverge as $\kappa \to 0$ | as norms then grow; at given norms they are below $e^{\lVert x\rVert^2 + \lVert y\rVert^2}/2m$ | [08](08_softmax_kernel.ipynb) |
-# | 002.3a | one QR for $m > d$ directions, which stops | independent blocks | [05](05_orthogonal_features.ipynb) |
 # | 002.3d | exponentials as they are | logarithms, less a maximum for each feature | [11](11_any_norm.ipynb) |
-# | 002.3e | `redraw` is never read | hand $W$ over | [13](13_performer.ipynb) |
-# | 002.4 | memory "dominated by" an $r \times d$ matrix | for $L \gg d$ by the features, $L r$, unless in chunks | [10](10_linear_attention.ipynb) |
-# | I002.4 | $r \le d$, and $r = O(d \log d)$; features, and directions | the second; hyperbolic features are $r = 2m$ | [09](09_positive_features.ipynb) |
-# | 002.5 | FAVOR\#: eleven authors of the Performer paper, ICML 2023 | Likhosherstov et al. (2023), NeurIPS | [14](14_when_to_use_it.ipynb) |
-# | I002.6 | an "unbiased" attention matrix | $A$ is, $D^{-1}A$ is a ratio (section 1) | [13](13_performer.ipynb) |
 # | 003.1 | "Bochner's theorem", a form of features | a continuous $k(x - y)$ is positive definite if and only if $k$ is the Fourier transform of a finite non-negative measure | [03](03_bochner_theorem.ipynb) |
 # | 003.4 | features of $e^{x^\top y}$: powers of a vector | tensor powers $x^{\otimes k}/\sqrt{k!}$; entry by entry they give $\sum_i e^{x_i y_i} - (d - 1)$ | [02](02_positive_definite_kernels.ipynb) |
-# | 003.5a | $\mathbb{E} \sum_i (e^{\omega_i^\top z})^2$ | $\mathbb{E} (\sum_i e^{\omega_i^\top z})^2$, as in the next line | [09](09_positive_features.ipynb) |
-# | 003.5b | a kernel maps into the space $\mathbb{V}$ of the features | into $\mathbb{R}$; $\varphi$ maps into $\mathbb{V}$ | [02](02_positive_definite_kernels.ipynb) |
-# | I003.7 | no $1/\sqrt D$; the Transformer dated 2016 | the paper has it; 2017 | [06](06_weighted_means.ipynb) |
 # | 004.1 | the kernel $\exp(\lVert x - y\rVert^2)$ | $\exp(-\frac12\lVert x - y\rVert^2)$; with a plus, two points at distance 1 have the eigenvalue $1 - e$ | [02](02_positive_definite_kernels.ipynb) |
-# | 004.2a | $e^{-\frac12 w^\top w - i w^\top\delta}$ in equation 5, third line | $+\, i w^\top\delta$, as in the fourth | [03](03_bochner_theorem.ipynb) |
-# | 004.2b | $e^{i w^\top\delta} = \cos - i \sin = \cos$ | $+\, i\sin$; it vanishes only in the mean, for symmetric $p$ | [03](03_bochner_theorem.ipynb) |
-# | I004.2c | any non-negative measure | finite; of mass 1 before one can draw | [03](03_bochner_theorem.ipynb) |
-# | 004.2d | $\mathbf{h}(x)\mathbf{h}(y)^*$ written out with $e^{-i w_r^\top x}$ | $e^{-i w_r^\top y}$ | [04](04_random_fourier_features.ipynb) |
-# | I004.3a | $\cos(A + B)$ alone; $\mathbb{E}_w$ | $\cos(A + B) + \cos(A - B)$; the mean over $w$ and $b$ | [04](04_random_fourier_features.ipynb) |
-# | 004.3b | $\int_0^{2\pi} \cos(t + 2b)\, db = \sin t - \sin(t + 4\pi)$, $t = w^\top(x - y)$ | $\frac12(\sin(t + 4\pi) - \sin t)$, $t = w^\top(x + y)$; both are 0 | [04](04_random_fourier_features.ipynb) |
 # | 004.4a | $\frac1R \sum_r 2\cos(w_r^\top x + b_r)\cos(w_r^\top y + b_r) = \frac1R \sum_r \cos w_r^\top(x - y)$ | in the mean over $b$; else a deviation of $1/\sqrt{2R}$ | [04](04_random_fourier_features.ipynb) |
-# | 004.4b | $\frac1{R'}\sum_r\sum_r$ | one sum | [04](04_random_fourier_features.ipynb) |
-# | 004.4c | $\frac1R\sum\cos w_r^\top(x - y)$ from an $N \times R$ matrix | $N \times 2R$ | [04](04_random_fourier_features.ipynb) |
 # | 004.5b | linear attention has rank one; $r$ maps give rank $r$ | up to $F$; $r$ normalised maps, up to $r(F - 1) + 1$ | [15](15_near_and_far.ipynb) |
-# | I004.7 | BERT under the title GPT | BERT sees later tokens | [07](07_transformer_block.ipynb) |
 # | 004.8 | self-attention is permutation invariant | equivariant | [07](07_transformer_block.ipynb) |
-# | I004.9 | layer norm: "each dimension" | one token, all its coordinates | [07](07_transformer_block.ipynb) |
-# | I004.10 | without a band $A$ has low rank | each block of two separated groups has | [a8](a8_stars_and_charges.ipynb) |
 #
 # ## Take away
 #
