@@ -1,16 +1,16 @@
 # %% [markdown]
 # # Errata: check what you read
 #
-# > **30 minutes.** Needs: random features and their directions (lessons 04, 05), features of the softmax kernel
-# > (08, 09), linear attention (10). Each slip stands alone and names its lesson.
+# > **35 minutes.** Needs: random features and their directions (lessons 04, 05), features of the softmax kernel
+# > (08, 09), linear attention (10). Each section can be read on its own and names its lesson.
 # >
 # > Afterwards you can put a printed statement into a cell where it can fail, and repair it. You know ten questions to
 # > ask of any page, your own included.
 #
-# This course grew from five texts. All are useful, and all contain slips, as every text does, this one too. Some
-# run without an error, and whoever believes them computes something else. Here are the ten that cost
-# most: what is printed, what one would do wrong, a few lines that show it, and what is right. The others are in a list
-# of their own. You need not have read the texts.
+# This course grew from five texts. All of them are useful, and all contain mistakes, as every text does, including this
+# one. Some of these mistakes raise no error: code written from the page runs and computes something else. Here are the
+# ten that cost the most. For each you see what is printed, what you would do wrong if you believed it, a few lines of
+# code that show it, and what is correct. You need not have read the texts.
 #
 # | number | text |
 # |---|---|
@@ -20,7 +20,7 @@
 # | 003 | a draft on approximating self-attention |
 # | 004 | slides on self-attention and transformers |
 #
-# A slip is named by its text and its place in our list, such as 003.6.
+# Mistakes are numbered by text: 003.6 is the sixth that we noted in text 003.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -33,28 +33,29 @@ verdicts = {}
 
 
 def judge(entry, truth, printed, corrected):
-    """Keep and print one number three ways: as it is, as printed, and as corrected."""
+    """Keep and print one number three ways: as it should be, as printed, and as corrected."""
     verdicts[entry] = tuple(map(float, (truth, printed, corrected)))
     shown = (f"{value:.3g}" if abs(value) > 1e-9 else "0" for value in verdicts[entry])
-    print("{}: it is, or should be, {}; as printed {}; as corrected {}".format(entry, *shown))
+    print("{}: should be {}, as printed {}, as corrected {}".format(entry, *shown))
 
 
 # %% [markdown]
-# The folded cell has `judge`, which prints one number three ways: as it is or should be, as printed, and as
-# corrected. Throughout, $\omega \sim \mathcal{N}(0, I)$ is a random direction, $m$ the number of them,
-# $\kappa = e^{x^\top y}$ a weight before it is divided by its row's sum, and $e^{\omega^\top x - \|x\|^2/2}$ a
-# positive feature of $x$.
+# The folded cell defines `judge`, which prints one number three ways: as it should be, as it follows from what is
+# printed, and as it follows from the correction. Throughout, $\omega \sim \mathcal{N}(0, I)$ is a random direction
+# (inside a wave, a frequency), $m$ is the number of directions, $\kappa = e^{x^\top y}$ is a weight before it is
+# divided by the sum of its row, and $e^{\omega^\top x - \|x\|^2/2}$ is a positive feature of $x$.
 #
 # ## 1. The mean of a ratio
 #
 # *Printed* (003.6): attention with random features, "defined as a Monte Carlo estimation", is
 # $\mathbb{E}_\omega\bigl[D'^{-1}(Q'(K'^\top V))\bigr]$ with $Q' = \varphi(Q)$, $K' = \varphi(K)$ and the row sums
-# $D' = \operatorname{diag}(Q'(K'^\top \mathbf{1}))$. An estimate is made from one draw, and the formula has a mean
-# over all draws. Whoever believes it averages many cheap draws, and expects exact attention.
+# $D' = \operatorname{diag}(Q'(K'^\top \mathbf{1}))$. In practice an estimate is made from one random draw, whereas
+# this formula is a mean over all draws. If you believed it, you would average many cheap draws and expect to get exact
+# attention.
 #
-# **Before you run this:** take two keys, $\pm\frac12$, and two queries, $\pm 1$. Softmax gives the first key 0.731 for one
-# query and 0.269 for the other. Each of 4,000 draws estimates both weights with one positive feature. What do the
-# estimates average to?
+# **Before you run this:** take two keys, $\pm\frac12$, and two queries, $\pm 1$. Softmax gives the first key 0.731 for
+# one query and 0.269 for the other. Each of 4,000 draws estimates both weights with one positive feature. What do the
+# estimates average to? (Write one estimate as a ratio, and see what cancels.)
 
 # %% tags=["answer"]
 rng, queries, mean = np.random.default_rng(28), np.array([1.0, -1.0]), {}
@@ -68,16 +69,20 @@ print("softmax:", (1 / (1 + np.exp(-queries))).round(3))
 judge("003.6", mean[1][0], 1 / (1 + np.exp(-1)), 0.5)
 
 # %% [markdown] tags=["answer"]
-# The estimates average to one half for either query, because with one feature the query's own factor cancels.
-# **Numerator and denominator are unbiased, but the mean of their ratio is not the ratio of their means.** *Right:*
-# one draw tends to softmax attention as $m$ grows. Averaging draws leaves the bias. Lesson [13](13_performer.ipynb).
+# Both averages are one half, because with a single feature the query's own factor cancels, so that both queries get the
+# same estimate.
 
 # %% [markdown]
+# Why does averaging many draws not lead to attention? **Numerator and denominator are unbiased, but the mean of their
+# ratio is not the ratio of their means.** *Correct:* one draw tends to softmax attention as $m$ grows. Averaging draws
+# leaves the bias. See lesson [13](13_performer.ipynb).
+#
 # ## 2. A factor of 2π
 #
 # *Printed* (000.1, in code): features $\cos(2\pi\,\omega^\top x)$ and $\sin(2\pi\,\omega^\top x)$ for the Gaussian
-# $e^{-r^2/2}$, where $r = \|x - y\|$. The factor belongs to a convention in which frequencies count turns and
-# $\omega$ has standard deviation $1/2\pi$. Whoever runs the code has cosines of another kernel, $e^{-(2\pi r)^2/2}$.
+# kernel $e^{-r^2/2}$, where $r = \|x - y\|$. The factor belongs to another convention, in which frequencies count full
+# turns and $\omega$ has standard deviation $1/2\pi$. If you ran this code, you would get cosines that estimate another
+# kernel, $e^{-(2\pi r)^2/2}$.
 
 # %%
 r, omega = 0.3, np.random.default_rng(4).normal(size=100_000)
@@ -85,17 +90,19 @@ printed, right = (np.cos(factor * omega * r).mean() for factor in (2 * np.pi, 1)
 judge("000.1", np.exp(-(r**2) / 2), printed, right)
 
 # %% [markdown]
-# Two points at distance 0.3 get 0.17 in place of 0.96. **The lengths of the directions say which kernel is estimated, so
-# a factor in front of $\omega$ is another bandwidth.** *Right:* no factor. Lesson [03](03_bochner_theorem.ipynb), and
-# appendix [a2](a2_a_published_figure.ipynb) for what it did to a figure.
+# Two points at distance 0.3 get a kernel value of 0.17 instead of 0.96. **The lengths of the frequencies determine
+# which kernel is estimated, so a factor in front of $\omega$ means another bandwidth.** *Correct:* no factor. See lesson
+# [03](03_bochner_theorem.ipynb), and appendix [a2](a2_a_published_figure.ipynb) for what it did to a figure.
 #
 # ## 3. One length for all
 #
 # *Printed* (001.1): each orthogonal row gets a $\chi_d$ length, the length of a standard normal vector in
-# $\mathbb{R}^d$, and these may be "same or different". Whoever takes the same draws one number in place of $d$.
+# $\mathbb{R}^d$, and these lengths may be "same or different". If you took the same length for all rows, you would draw
+# one number where $d$ are needed.
 #
 # **Before you run this:** orthogonal rows have one random length each or one for all. How much of the gain over
-# independent rows does the latter leave: all, half, or nothing?
+# independent rows does the second choice keep: all, half, or none? (The estimate depends on the $d$ numbers
+# $\omega_i^\top\delta$, where $\delta$ is the difference of the two points. How are they distributed?)
 
 # %% tags=["answer"]
 d, r, N, rng = 6, 1.0, 20_000, np.random.default_rng(16)
@@ -108,17 +115,22 @@ print(f"mean squared error of independent rows: {theory.fourier_variance(r, d):.
 judge("001.1", theory.orthogonal_fourier_variance(r, d, d), mse[1], mse[d])
 
 # %% [markdown] tags=["answer"]
-# Nothing of the gain is left with one length for all. For a fixed difference $\delta$ the $d$ numbers
-# $\omega_i^\top\delta$ are then the entries of *one* normal vector, which are independent. **Orthogonal directions
-# that share one random length err as much as independent directions.** *Right:* a length for each row. Lesson
-# [05](05_orthogonal_features.ipynb).
+# None of the gain is kept with one length for all: the mean squared error is 0.0333, as for independent rows.
 
 # %% [markdown]
+# ### What is independent of what
+#
+# Fix a difference $\delta$. A random orthogonal matrix turns it into a vector of the same length and of uniformly
+# random direction. If all rows then have one common $\chi_d$ length, the $d$ numbers $\omega_i^\top\delta$ are the
+# entries of *one* normal vector, and those are independent. **Orthogonal directions that share one random length have
+# the same error as independent directions.** *Correct:* one length for each row. See lesson
+# [05](05_orthogonal_features.ipynb).
+#
 # ## 4. A limit with nothing held fixed
 #
 # *Printed* (002.2b): the error of positive features vanishes as $\kappa \to 0$; and (003.3) their estimate is
-# "consistent when" $\kappa \to 0$. Whoever believes it trusts every small weight. But the mean squared error is
-# $\kappa^2 (e^{\|x + y\|^2} - 1)/m$, with a second factor.
+# "consistent when" $\kappa \to 0$. If you believed this, you would trust every small weight. But the mean squared error
+# is $\kappa^2 (e^{\|x + y\|^2} - 1)/m$, which has a second factor.
 #
 # **Before you run this:** take $x = (2s, 0)$ and $y = (-s/10, 2s)$, so that $\kappa = e^{-s^2/5}$ falls as $s$ grows.
 # At $s = 3$ it is 0.165. Is the error of one feature there near 0, near 1, or above $10^{20}$?
@@ -135,17 +147,23 @@ for s in (0.3, 1, 2, 3):
 judge("003.3", error, 0, theory.positive_mse(x, y, 1))
 
 # %% [markdown] tags=["answer"]
-# The error of one feature is above $10^{20}$ at $s = 3$: it is $1.5 \cdot 10^{28}$. For $\kappa$ to vanish norms must
-# grow, and here $\|x + y\|$ grows with them. **The error of positive features vanishes with $\kappa$ if $\|x + y\|$
-# stays bounded, and need not if it grows.** *Right:* say what stays bounded. Consistent means $m \to \infty$ for a
-# given pair. Lesson [09](09_positive_features.ipynb).
+# The error of one feature is above $10^{20}$ at $s = 3$: it is $1.5 \cdot 10^{28}$.
 
 # %% [markdown]
+# ### What stays bounded
+#
+# For $\kappa$ to vanish, norms must grow, and in this example $\|x + y\|$ grows with them. For the vectors of the last
+# column it does not grow, and there the error does fall with $\kappa$. **The error of positive features vanishes with
+# $\kappa$ if $\|x + y\|$ stays bounded, and it need not if $\|x + y\|$ grows.** *Correct:* say what stays bounded.
+# *Consistent* means that the estimate converges as $m \to \infty$ for a given pair. See lesson
+# [09](09_positive_features.ipynb).
+#
 # ## 5. A theorem about something else
 #
 # *Printed* (003.2): "using the above theorem", which is Bochner's, $\exp(x^\top y)$ is the mean of positive features.
-# The result is right, and the reason is not: Bochner's theorem is about functions of $x - y$ alone. Whoever believes
-# it may move queries and keys together, say to centre them, and expects every weight to stay.
+# The result is right, but the reason is not, because Bochner's theorem is about functions of $x - y$ alone. If you
+# believed it, you might add one vector to all queries and keys, say to centre them, and expect every weight to stay the
+# same.
 
 # %%
 x, y, c = np.array([0.5, 0]), np.array([0, 0.5]), np.array([0.25, 0.25])
@@ -155,19 +173,19 @@ estimates = np.exp(np.random.default_rng(6).normal(size=(200_000, 2)) @ z - squa
 judge("003.2", np.exp((x + c) @ (y + c)), np.exp(x @ y), estimates.mean())
 
 # %% [markdown]
-# **The kernel $\exp(x^\top y)$ changes when both vectors move, so Bochner's theorem says nothing about it.** *Right:*
+# **The kernel $\exp(x^\top y)$ changes when both vectors move, so Bochner's theorem says nothing about it.** *Correct:*
 # the mean of $e^{\omega^\top z}$ is $e^{\|z\|^2/2}$, taken at $z = x + y$ (lesson [09](09_positive_features.ipynb)).
-# Or apply Bochner to the Gaussian between two norms (lesson [08](08_softmax_kernel.ipynb)).
+# Alternatively, apply Bochner's theorem to the Gaussian between two norms (lesson [08](08_softmax_kernel.ipynb)).
 #
 # ## 6. A minus for a plus
 #
 # *Printed* (002.1): the mean squared error of positive features is
-# $\frac1m e^{\|x + y\|^2}\kappa^2 \bigl(1 - e^{-\|x - y\|^2}\bigr)$. Whoever believes it takes equal queries and keys
-# for the best case.
+# $\frac1m e^{\|x + y\|^2}\kappa^2 \bigl(1 - e^{-\|x - y\|^2}\bigr)$. If you believed this, you would think that a query
+# and a key that are equal are the best case.
 #
 # **Before you run this:** let $x$ and $y$ have length $\frac12$, with any angle between them. At which two angles
-# does the formula $\frac1m e^{\|x + y\|^2}\kappa^2 \bigl(1 - e^{-\|x - y\|^2}\bigr)$ for the error of positive
-# features show its misprint without any draw?
+# can you see without any random draw that the formula
+# $\frac1m e^{\|x + y\|^2}\kappa^2 \bigl(1 - e^{-\|x - y\|^2}\bigr)$ for the error of positive features is wrong?
 
 # %% tags=["answer"]
 d, x, turn = 4, 0.5 * np.eye(4)[0], np.array([[1, 0], [0, 1], [-1, 0]])  # 0°, 90°, 180°
@@ -183,16 +201,24 @@ bound, exact = theory.orthogonal_positive_bound(x, x, d), theory.orthogonal_posi
 print(f"{d} orthogonal directions at 0°: error {exact:.3f}, the note's bound {bound:.3f}")
 
 # %% [markdown] tags=["answer"]
-# The two angles are 0° and 180°. **At $y = x$ the misprint promises no error where the error is largest, and at
-# $y = -x$ it promises one where every draw is exact.** *Right:* $\|x + y\|^2$ in the last factor, too. The note's
-# bound for orthogonal directions is right. Lesson [09](09_positive_features.ipynb).
+# The two angles are 0°, where the printed formula gives no error, and 180°, where it gives one.
 
 # %% [markdown]
-# ## 7. Signs that QR leaves
+# ### Two pairs that need no draw
 #
-# *Printed* (000.10a and 002.3b, in code): the $Q$ of a QR factorisation, taken for uniform directions. But LAPACK
-# reflects the first column to the side that is safer for rounding, so that for $d \ge 2$ its first entry is never
-# positive. Whoever tests the code with cosines finds nothing. Exponentials see the sign.
+# A product of two positive features is $e^{\omega^\top(x + y)}$ times a constant. If $y = -x$, it does not depend on
+# $\omega$, so there can be no error. If $y = x$, it does depend on $\omega$, yet the last factor of the printed formula
+# is zero. **At $y = x$ the misprint promises no error where the error is largest, and at $y = -x$ it promises an error
+# where every draw is exact.** *Correct:* $\|x + y\|^2$ also in the last factor. The note's bound for orthogonal
+# directions is right. See lesson [09](09_positive_features.ipynb).
+
+# %% [markdown]
+# ## 7. The signs that QR leaves
+#
+# *Printed* (000.10a and 002.3b, in code): the $Q$ of a QR factorisation, used as if its directions were uniformly
+# distributed. But LAPACK computes $Q$ by *Householder reflections*, and it reflects the first column to the side that
+# is safer for rounding, so that for $d \ge 2$ the first entry of this column is never positive. If you tested the code
+# with cosines, you would find nothing wrong. Exponentials notice the sign.
 
 # %%
 d, N, rng = 4, 40_000, np.random.default_rng(13)
@@ -204,20 +230,20 @@ for z in (1, -1):
 judge("000.10a", 1, plain, signed)
 
 # %% [markdown]
-# The mean of $e^{\omega^\top z - \|z\|^2/2}$ should be 1. With the first column as it comes it is $2\Phi(-z_1)$,
-# where $\Phi$ is the normal distribution function and $z_1$ the first entry of $z$. **A test with an even function
-# cannot see a sign.** *Right:* multiply column $i$ of $Q$ by the sign of $R_{ii}$ (Mezzadri, 2007). Lesson
-# [05](05_orthogonal_features.ipynb).
+# The mean of $e^{\omega^\top z - \|z\|^2/2}$ should be 1. With the first column as LAPACK returns it, the mean is
+# $2\Phi(-z_1)$, where $\Phi$ is the normal distribution function and $z_1$ the first entry of $z$. **A test with an
+# even function cannot detect a sign.** *Correct:* multiply column $i$ of $Q$ by the sign of $R_{ii}$ (Mezzadri, 2007).
+# See lesson [05](05_orthogonal_features.ipynb).
 #
 # ## 8. A scale left out
 #
 # *Printed* (002.3c, in code): positive features of $q$ and $k$ as they are, offered as a drop-in replacement for
-# softmax attention. But attention divides $q^\top k$ by $\sqrt d$, and whoever drops the code in gets a sharper
-# attention.
+# softmax attention. But scaled dot-product attention divides $q^\top k$ by $\sqrt d$, so with this code you would get a
+# sharper attention.
 #
 # **Before you run this:** let $d = 16$, query and first key one unit vector, and the second key zero. The first
-# weight of attention is $1/(1 + e^{-1/4})$, or 0.562. To which weight do many directions tend without
-# the division by $\sqrt d$?
+# weight of attention is $1/(1 + e^{-1/4})$, or 0.562. To which weight does the estimate tend with many directions,
+# without the division by $\sqrt d$?
 
 # %% tags=["answer"]
 q, k, v = np.eye(1, 16), np.eye(2, 16) * [[1], [0]], np.array([[1.0], [0.0]])  # v picks key 1
@@ -225,22 +251,25 @@ W = np.random.default_rng(26).normal(size=(2**17, 16))
 printed = attention.linear_attention(features.positive(q, W), features.positive(k, W), v)
 exact, corrected = attention.softmax_attention(q, k, v), attention.favor_attention(q, k, v, W)
 print(f"softmax of the score without √d: {1 / (1 + np.exp(-1)):.3f}")
-judge("002.3c", *(found.item() for found in (exact, printed, corrected)))
+judge("002.3c", *(output.item() for output in (exact, printed, corrected)))
 
 # %% [markdown] tags=["answer"]
-# The weight tends to $1/(1 + e^{-1})$, or 0.731, as the score is four times as large. **Without the scale the features
-# estimate $\operatorname{softmax}(QK^\top)V$, and no number of directions mends that.** *Right:* features of
-# $q/d^{1/4}$ and $k/d^{1/4}$, as `attention.favor_attention` takes them. Lesson [08](08_softmax_kernel.ipynb).
+# The weight tends to $1/(1 + e^{-1})$, or 0.731, because the score is four times as large.
 
 # %% [markdown]
-# ## 9. Zeros that are not masked
+# More directions make an estimate converge, but here it converges to something else. **Without the scale the features
+# estimate $\operatorname{softmax}(QK^\top)V$, and no number of directions mends that.** *Correct:* features of
+# $q/d^{1/4}$ and $k/d^{1/4}$, as `attention.favor_attention` takes them. See lesson [08](08_softmax_kernel.ipynb).
+
+# %% [markdown]
+# ## 9. A band of scores
 #
 # *Printed* (004.6): near-field attention is $\operatorname{softmax}(\operatorname{band}(S))$ with
-# $S = QK^\top/\sqrt d$. In its usual sense $\operatorname{band}$ puts zeros outside the band. Whoever codes it so
-# believes that a token sees its neighbours alone.
+# $S = QK^\top/\sqrt d$. In its usual sense, $\operatorname{band}$ puts zeros outside a band of diagonals. If you coded
+# it this way, you would believe that a token attends to its neighbours alone.
 #
 # **Before you run this:** take 64 tokens, standard normal queries and keys, and scores that are 0 outside a band of
-# five diagonals. How much of the weight lies outside the band: none, a tenth, or most of it?
+# five diagonals. How much of the attention weight is outside the band: none, a tenth, or most of it?
 
 # %% tags=["answer"]
 L, reach, rng = 64, 2, np.random.default_rng(29)
@@ -270,15 +299,21 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# Most of the weight lies outside the band, 0.88 of it. **A score of 0 is a weight of $e^0 = 1$, and a row has some
-# sixty of them.** *Right:* $-\infty$ outside the band. Lesson [15](15_near_and_far.ipynb).
+# Most of the weight is outside the band, 0.88 of it.
 
 # %% [markdown]
-# ## 10. A denominator without its ones
+# ### What a zero becomes
 #
-# *Printed* (004.5a): linear attention is $\varphi(Q)(\varphi(K)^\top V)$ over $\varphi(Q)\varphi(K)^\top$, outputs
-# $(L, e)$ over weights $(L, L)$. The sum over keys is lost. With $e = L$ the shapes fit by accident: whoever
-# divides gets numbers.
+# **A score of 0 becomes a weight of $e^0 = 1$ before the division by the row's sum, and each row has some sixty of
+# them.** *Correct:* a score of $-\infty$ outside the band, so that the weight is 0 there. See lesson
+# [15](15_near_and_far.ipynb).
+
+# %% [markdown]
+# ## 10. A denominator that is a matrix
+#
+# *Printed* (004.5a): linear attention is $\varphi(Q)(\varphi(K)^\top V)$ over $\varphi(Q)\varphi(K)^\top$, which divides
+# outputs of shape $(L, e)$ by weights of shape $(L, L)$. The sum over the keys is missing. If $e = L$, the shapes fit
+# by accident, and the division returns numbers.
 #
 # **Before you run this:** which values $V$ would you put into $\varphi(Q)(\varphi(K)^\top V)$ over
 # $\varphi(Q)\varphi(K)^\top$ to test it for any $Q$ and $K$?
@@ -291,61 +326,66 @@ print(f"as printed from {printed.min():.1f} to {printed.max():.1f}")
 judge("004.5a", 1, printed.max(), corrected.max())
 
 # %% [markdown] tags=["answer"]
-# All-one values test the formula, as every weighted mean of ones is one. **The denominator of linear
-# attention is $\varphi(Q)(\varphi(K)^\top\mathbf{1})$, one number for each query.** *Right:* keep the ones. Lesson
-# [10](10_linear_attention.ipynb).
+# Values that are all one test the formula, because every weighted mean of ones is one.
 
 # %% [markdown]
-# ## 11. Other slips that we found
+# ### The right denominator
 #
-# **Each of these has a lesson that teaches what is right.** Here are eight, and a page for maintainers lists
-# [all the others](errata_list.md).
+# **The denominator of linear attention is $\varphi(Q)(\varphi(K)^\top\mathbf{1})$, one number per query.** It is the sum
+# of the query's weights, so that each output is a weighted mean of the values. *Correct:* keep the $\mathbf{1}$. See
+# lesson [10](10_linear_attention.ipynb).
+
+# %% [markdown]
+# ## 11. Other mistakes that we found
 #
-# | slip | printed | right | lesson |
+# **Each of these has a lesson that teaches what is right.** The table shows eight of them. A page for maintainers
+# [lists all of them](errata_list.md).
+#
+# | number | printed | correct | lesson |
 # |---|---|---|---|
-# | 000.6b | $z : \mathbb{R}^L \to \mathbb{R}^R$, $R \ll L$ | $\mathbb{R}^d \to \mathbb{R}^R$, usually $R > d$; $L \times L$ shrinks to $L \times R$ | [04](04_random_fourier_features.ipynb) |
-# | 002.3d | exponentials as they are | logarithms, less a maximum for each feature | [11](11_any_norm.ipynb) |
+# | 000.6b | $z : \mathbb{R}^L \to \mathbb{R}^R$, $R \ll L$ | $\mathbb{R}^d \to \mathbb{R}^R$, usually $R > d$; what shrinks is $L \times L$, to $L \times R$ | [04](04_random_fourier_features.ipynb) |
+# | 002.3d | exponentials as they are | logarithms, minus a maximum for each feature | [11](11_any_norm.ipynb) |
 # | 003.1 | "Bochner's theorem", a form of features | a continuous $k(x - y)$ is positive definite if and only if $k$ is the Fourier transform of a finite non-negative measure | [03](03_bochner_theorem.ipynb) |
 # | 003.4 | features of $e^{x^\top y}$: powers of a vector | tensor powers $x^{\otimes k}/\sqrt{k!}$; entry by entry they give $\sum_i e^{x_i y_i} - (d - 1)$ | [02](02_positive_definite_kernels.ipynb) |
 # | 004.1 | the kernel $\exp(\lVert x - y\rVert^2)$ | $\exp(-\frac12\lVert x - y\rVert^2)$; with a plus, two points at distance 1 have the eigenvalue $1 - e$ | [02](02_positive_definite_kernels.ipynb) |
-# | 004.4a | $\frac1R \sum_r 2\cos(w_r^\top x + b_r)\cos(w_r^\top y + b_r) = \frac1R \sum_r \cos w_r^\top(x - y)$ | in the mean over $b$; else a deviation of $1/\sqrt{2R}$ | [04](04_random_fourier_features.ipynb) |
-# | 004.5b | linear attention has rank one; $r$ maps give rank $r$ | up to $F$; $r$ normalised maps, up to $r(F - 1) + 1$ | [15](15_near_and_far.ipynb) |
+# | 004.4a | $\frac1R \sum_r 2\cos(w_r^\top x + b_r)\cos(w_r^\top y + b_r) = \frac1R \sum_r \cos w_r^\top(x - y)$ | in expectation over $b$; otherwise a deviation of $1/\sqrt{2R}$ | [04](04_random_fourier_features.ipynb) |
+# | 004.5b | linear attention has rank one; $r$ maps give rank $r$ | up to $F$; $r$ normalised feature maps, up to $r(F - 1) + 1$ | [15](15_near_and_far.ipynb) |
 # | 004.8 | self-attention is permutation invariant | equivariant | [07](07_transformer_block.ipynb) |
 #
 # ## Take away
 #
-# Each row has what a slip costs, the wrong number first, and a question that finds its kind. The
-# first eight slips stand where a mean over random waves is taken from few. There every number is noisy, so a wrong one
-# looks unlucky.
+# For each mistake the tables give its consequence, the wrong number first, and a question that finds mistakes of its
+# kind. The first eight occur where a mean over random waves or features is estimated from a few of them. There every
+# number is noisy, so a wrong one looks like bad luck.
 #
-# | slip | costs | question |
+# | mistake | consequence | question |
 # |---|---|---|
-# | 1 | a weight of 0.5 for 0.731 | Is this "=" about a draw, or about its mean? |
-# | 2 | a kernel value of 0.168 for 0.956 | What stands in front of $\omega$? |
-# | 3 | all that orthogonal rows gain | What is independent of what? |
-# | 4 | an error of 0 for $1.5 \cdot 10^{28}$ | What stays bounded in this limit? |
-# | 5 | a kernel value of 1 for 1.45 | Are the hypotheses of the theorem true here? |
-# | 6 | an error of 0 for 2.83 | What happens at $y = x$, and at $y = -x$? |
-# | 7 | a mean of 1.68 for 1 | Does my test see a sign? |
-# | 8 | a weight of 0.731 for 0.562 | What is the limit of many directions? |
+# | 1 | a weight of 0.5 instead of 0.731 | Is this "=" about a draw, or about its mean? |
+# | 2 | a kernel value of 0.168 instead of 0.956 | Which factor is in front of $\omega$? |
+# | 3 | the whole gain of orthogonal rows is lost | What is independent of what? |
+# | 4 | an error of 0 instead of $1.5 \cdot 10^{28}$ | What stays bounded in this limit? |
+# | 5 | a kernel value of 1 instead of 1.45 | Are the hypotheses of the theorem true here? |
+# | 6 | an error of 0 instead of 2.83 | What happens at $y = x$, and at $y = -x$? |
+# | 7 | a mean of 1.68 instead of 1 | Can my test see a sign? |
+# | 8 | a weight of 0.731 instead of 0.562 | What is the limit of many directions? |
 #
-# The last two need no chance:
+# The last two involve no randomness:
 #
-# | slip | costs | question |
+# | mistake | consequence | question |
 # |---|---|---|
-# | 9 | 0.88 of all weight | What does a zero become? |
+# | 9 | 0.88 of all weight is outside the band | What does a zero become? |
 # | 10 | weights that do not add up to one | What if all values are one? |
 #
 # ## Where it breaks
 #
-# - A cell refutes a statement, or fails to. It proves nothing.
-# - Our own list blamed an article for an assumption that its appendix states. Quote before you refute.
+# - A cell refutes a statement or fails to refute it. It proves nothing.
+# - Our own list once blamed an article for an assumption that its appendix states. Quote before you refute.
 # - The list ends where our reading did.
 #
 # ## Exercises
 #
-# In `exercises/a1_errata.ipynb`: a counterexample to a printed formula, three errors in ten lines of code, and the
-# false one of four limits.
+# In `exercises/a1_errata.ipynb`: find a counterexample to a printed formula, three errors in ten lines of code, and the
+# one false statement among four about limits.
 #
 # ## Further reading
 #

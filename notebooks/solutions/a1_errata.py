@@ -17,10 +17,10 @@ from performer_course import checks
 #
 # $$\tfrac12 \bigl(1 - e^{-\|x - y\|^2}\bigr)\, \mathrm{MSE}^+ ,$$
 #
-# $\mathrm{MSE}^+$ being the right error of positive features. The true one is
-# $\frac12 \bigl(1 - e^{-\|x + y\|^2}\bigr)\, \mathrm{MSE}^+$. For any $d \ge 1$ give two vectors
-# $x, y \in \mathbb{R}^d$, each of length at most 1 and at least $\frac14$ apart,
-# $\|x - y\| \ge \frac14$, for which the printed value is less than a tenth of the true one.
+# where $\mathrm{MSE}^+$ is the correct error of positive features. The true one is
+# $\frac12 \bigl(1 - e^{-\|x + y\|^2}\bigr)\, \mathrm{MSE}^+$. For any $d \ge 1$, give two vectors
+# $x, y \in \mathbb{R}^d$ for which the printed value is less than a tenth of the true one. Each should have length at
+# most 1, and they should be at least $\frac14$ apart, $\|x - y\| \ge \frac14$.
 
 
 # %% nbgrader={"grade": false, "grade_id": "counterexample", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -38,8 +38,8 @@ checks.counterexample(counterexample)
 # %% [markdown]
 # ## 2. Three errors in a listing
 #
-# *●●○ · 15 minutes.* This is meant to be attention with hyperbolic features. It runs, and the numbers look like
-# attention. Three of its lines are wrong. Write it without the errors.
+# *●●○ · 15 minutes.* The listing is meant to compute attention with hyperbolic features. It runs, and its output
+# looks like that of attention, but three of its lines are wrong. Write it without the errors.
 #
 # ```python
 # def listing(q, k, v, W):
@@ -77,18 +77,17 @@ checks.repaired_attention(repaired_attention)
 # %% [markdown]
 # ## 3. The false limit
 #
-# *●●○ · 15 minutes.* With one direction, $m = 1$, each map estimates $\kappa = e^{x^\top y}$ with a squared *relative* error
-# $\mathrm{MSE}/\kappa^2$. Four statements about it; one is false.
+# *●●○ · 15 minutes.* With one direction, $m = 1$, each feature map estimates $\kappa = e^{x^\top y}$ with a
+# squared relative error $\mathrm{MSE}/\kappa^2$. Here are four statements about this error, one of which is false.
 #
 # 1. Positive features: it vanishes as $\|x + y\| \to 0$.
 # 2. Hyperbolic features: it vanishes as $\|x + y\| \to 0$.
 # 3. Trigonometric features: it vanishes as $\|x - y\| \to 0$.
 # 4. Positive features: it vanishes as $\kappa \to 1$.
 #
-# Return the number of the false one, and for any $d \ge 1$ and $t > 0$ two vectors
-# $x, y \in \mathbb{R}^d$ that come as near to its limit as $t$ (so $\|x + y\|$, $\|x - y\|$ or
-# $|\kappa - 1|$ is at most $t$), while the squared relative error is at least 1. (`theory` has the
-# three errors.)
+# Return the number of the false statement and, for any $d \ge 1$ and $t > 0$, two vectors $x, y \in \mathbb{R}^d$ that
+# are within $t$ of its limit (that is, $\|x + y\|$, $\|x - y\|$ or $|\kappa - 1|$ is at most $t$) although the squared
+# relative error is at least 1. (The module `theory` has the three errors.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "false_limit", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -106,24 +105,22 @@ checks.false_limit(false_limit)
 # ## To think about
 #
 # The factor $1/\sqrt{2m}$ is missing from the listing in 2. Why is that not a fourth error? One of the
-# three errors would have been found at once with more queries than keys. Which? Which test finds each
-# of the other two? One of them leaves the limit of many directions unchanged: what does it cost?
+# three errors would have been found at once with more queries than keys. Which one? Which tests find the other two?
+# One of those two does not change the limit of many directions. What does it cost?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# The factor $1/\sqrt{2m}$ would stand on $\varphi(x)$ and on $\varphi(y)$, so it multiplies
-# numerator and denominator by the same $1/(2m)$ and cancels. It would be an error where kernel values
-# themselves are wanted.
+# The factor $1/\sqrt{2m}$ would multiply both $\varphi(x)$ and $\varphi(y)$, so numerator and denominator would both
+# be multiplied by $1/(2m)$, which cancels. Leaving it out would be an error if the kernel values themselves were
+# wanted.
 #
-# With more queries than keys, and more than one key, `A.sum(axis=0)` has one entry for each key
-# where the rows of `A @ v` need one for each query. The shapes do not fit, and NumPy refuses. (With
-# $L = S$ the line runs. Values that are all one find it there, because every weighted mean of ones
-# is one.) The scale $d^{1/2}$ on each side is found by many directions: the outputs tend to
-# $\operatorname{softmax}(QK^\top / d)\, V$, not to attention, so the error does not fall. That test
-# does not find the doubled exponential, because positive features have the right limit, too. What
-# finds it is a property that hyperbolic features have and positive ones lack: their products do not
-# change when $W$ becomes $-W$.
+# With more queries than keys, and more than one key, `A.sum(axis=0)` has one entry per key, whereas the rows of `A @ v`
+# need one per query. The shapes do not fit, and NumPy raises an error. (With $L = S$ the line runs. There, values that
+# are all one reveal the error, because every weighted mean of ones is one.) The scale $d^{1/2}$ on each side is found by
+# taking many directions: the outputs tend to $\operatorname{softmax}(QK^\top / d)\, V$, which is not attention, so the
+# error does not fall. That test does not find the doubled exponential, because positive features also have the right
+# limit. To find it, test a property that hyperbolic features have and positive ones lack: their products do not change
+# when $W$ becomes $-W$.
 #
-# The doubled exponential costs variance. The listing computes $2m$ features and has the accuracy of
-# $m$: the squared relative error of a weight is $(e^s - 1)/m$ in place of
-# $\frac2m \sinh^2 \frac s2$, with $s = \|x + y\|^2$. That is larger by the factor $2/(1 - e^{-s})$,
-# which is 3.2 at $s = 1$, never less than 2, and without bound as $s \to 0$.
+# The doubled exponential costs variance. The listing computes $2m$ features but has the accuracy of $m$: the squared
+# relative error of a weight is $(e^s - 1)/m$ instead of $\frac2m \sinh^2 \frac s2$, with $s = \|x + y\|^2$. It is larger
+# by a factor of $2/(1 - e^{-s})$, which is 3.2 at $s = 1$, never less than 2, and grows without bound as $s \to 0$.

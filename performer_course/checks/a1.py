@@ -25,9 +25,9 @@ LONG = "a length is above 1."
 ZERO = "at x = y = 0 both are 0: every draw is exact."
 NEAR = "the two vectors are less than ¼ apart."
 AT_RIGHT_ANGLES = "at right angles ‖x − y‖ = ‖x + y‖, and the formulas agree."
-TURNED = "here the printed value is too large, and too small is asked for."
-NOT_TEN = "not too small by a factor of 10: bring y nearer to x, or make both longer."
-WITNESSES = [
+TURNED = "here the printed value is too large: find a pair for which it is too small."
+NOT_TEN = "not yet too small by a factor of 10: bring y nearer to x, or make both longer."
+PAIRS = [
     (along(1.1, 0.8), LONG),
     (along(0.0, 0.0), ZERO),
     (along(1.0, 1.0), NEAR),
@@ -37,19 +37,19 @@ WITNESSES = [
 ]
 
 
-@check(mistakes=WITNESSES)
-def counterexample(witness):
-    """witness(d) → x, y, ‖x−y‖ ≥ ¼, lengths ≤ 1: ½(1 − e^{−‖x−y‖²}) MSE⁺ under .1 of the true MSE.
+@check(mistakes=PAIRS)
+def counterexample(pair):
+    """pair(d) → x, y, ‖x−y‖ ≥ ¼, lengths ≤ 1: ½(1 − e^{−‖x−y‖²}) MSE⁺ under .1 of the true MSE.
 
     The true MSE of hyperbolic features is ½(1 − e^{−‖x+y‖²}) MSE⁺.
     """
     for d in (1, 3, 8):
-        x, y = found = numbers_of_shape((2, d), witness(d), f"two vectors of width {d}")
-        room = rounding(found)  # what float32 may round
+        x, y = found = numbers_of_shape((2, d), pair(d), f"two vectors of width {d}")
+        tolerance = rounding(found)  # what float32 may round
         refuse(
-            (max(square(x), square(y)) > 1 + room, LONG),
+            (max(square(x), square(y)) > 1 + tolerance, LONG),
             (not found.any(), ZERO),
-            (np.linalg.norm(x - y) < 0.25 - room, NEAR),
+            (np.linalg.norm(x - y) < 0.25 - tolerance, NEAR),
             ((x @ y) ** 2 <= 1e-24 * square(x) * square(y), AT_RIGHT_ANGLES),
             (x @ y < 0, TURNED),
             (math.expm1(-square(x - y)) <= 0.1 * math.expm1(-square(x + y)), NOT_TEN),
@@ -69,14 +69,14 @@ LIMITS = [
 
 
 @check(mistakes=LIMITS)
-def false_limit(witness):
-    """witness(d, t) → 4, x, y: |κ − 1| ≤ t, and the squared relative error e^{‖x+y‖²} − 1 is ≥ 1.
+def false_limit(respond):
+    """respond(d, t) → 4, x, y: |κ − 1| ≤ t, and the squared relative error e^{‖x+y‖²} − 1 is ≥ 1.
 
     The others hold: e^{‖x+y‖²} − 1, half of it times 1 − e^{−‖x+y‖²}, and 2 sinh²(‖x−y‖²/2).
     """
     of = {1: "‖x + y‖", 2: "‖x + y‖", 3: "‖x − y‖"}
     for d, t in ((1, 1.0), (3, 0.1), (8, 1e-6)):
-        answer = some(witness(d, t))
+        answer = some(respond(d, t))
         if not isinstance(answer, list | tuple) or len(answer) != 3:
             raise Hint(f"return a number and two vectors, got {type(answer).__name__}.")
         number = np.asarray(answer[0]).tolist()
@@ -96,7 +96,7 @@ def false_limit(witness):
 
 
 def repaired(q, k, v, W, power=0.25, sign=-1, axis=1, norm=-0.5, divide=True):
-    """The listing of the appendix with its errors mended, or with others."""
+    """The listing of the exercise with its errors corrected, or with others."""
     x, y = (a / a.shape[1] ** power for a in (q, k))
     phi_x, phi_y = (
         np.exp(norm * (a**2).sum(axis=1, keepdims=True))
@@ -108,25 +108,25 @@ def repaired(q, k, v, W, power=0.25, sign=-1, axis=1, norm=-0.5, divide=True):
 
 
 ERRORS = {
-    "power": (0.5, "the scale is d^{1/4} on each of q and k, so that their product has √d"),
+    "power": (0.5, "divide q and k each by d^{1/4}, so that their product is divided by √d"),
     "sign": (1, "the second half needs exp(−x Wᵀ), or there is no cosh"),
     "axis": (0, "each query divides by its own sum over the keys, not by a sum over the queries"),
 }
 COUNTS = ("one error is", "two errors are", "all three errors are")
 REPAIRS = [
     (
-        partial(repaired, **{name: ERRORS[name][0] for name in left}),
-        f"{COUNTS[n - 1]} still there: {'; '.join(ERRORS[name][1] for name in left)}.",
+        partial(repaired, **{name: ERRORS[name][0] for name in remaining}),
+        f"{COUNTS[n - 1]} still there: {'; '.join(ERRORS[name][1] for name in remaining)}.",
     )
     for n in (3, 2, 1)
-    for left in itertools.combinations(ERRORS, n)
+    for remaining in itertools.combinations(ERRORS, n)
 ]
-UNEVEN = "scale q and k alike, each by d^{1/4}: so both norms shrink, too."
+UNEVEN = "divide q and k each by d^{1/4}, because both norms must shrink."
 REPAIRS += [
     (lambda q, k, v, W: repaired(q / q.shape[1] ** 0.25, k * k.shape[1] ** 0.25, v, W), UNEVEN),
-    (partial(repaired, power=0.0), "the scale was to be mended, not left out: d^{1/4} on each."),
+    (partial(repaired, power=0.0), "do not leave the scale out: divide q and k each by d^{1/4}."),
     (partial(repaired, norm=0.0), "the factor e^{−‖y‖²/2} is right as printed."),
-    (partial(repaired, divide=False), "the division by the sum over the keys was right: keep it."),
+    (partial(repaired, divide=False), "keep the division, by the sum over the keys."),
     (lambda q, k, v, W: attention.softmax_attention(q, k, v), "exact: use the features of W."),
 ]
 

@@ -15,14 +15,14 @@ RIGHT, WRONG = {}, {}
 def turned_pair(angle, length=1.0):
     """Two vectors of a length, at an angle in the plane of the first and the last axis."""
 
-    def witness(d):
+    def pair(d):
         x, y = np.zeros((2, d))
         x[0] = y[0] = length
         if d > 1:
             y[0], y[-1] = length * math.cos(angle), length * math.sin(angle)
         return x, y
 
-    return witness
+    return pair
 
 
 RIGHT["counterexample"] = [lambda d: turned_pair(0.28)(d) if d > 1 else ([-1.0], [-0.75])]
