@@ -91,8 +91,8 @@ judge("000.1", np.exp(-(r**2) / 2), printed, right)
 
 # %% [markdown]
 # Two points at distance 0.3 get a kernel value of 0.17 instead of 0.96. **The lengths of the frequencies determine
-# which kernel is estimated, so a factor in front of $\omega$ means another bandwidth.** *Correct:* no factor. See lesson
-# [03](03_bochner_theorem.ipynb), and appendix [a2](a2_a_published_figure.ipynb) for what it did to a figure.
+# which kernel is estimated, so a factor in front of $\omega$ means another bandwidth.** *Correct:* no factor. See
+# lesson [03](03_bochner_theorem.ipynb), and appendix [a2](a2_a_published_figure.ipynb) for what it did to a figure.
 #
 # ## 3. One length for all
 #
@@ -311,9 +311,9 @@ show(
 # %% [markdown]
 # ## 10. A denominator that is a matrix
 #
-# *Printed* (004.5a): linear attention is $\varphi(Q)(\varphi(K)^\top V)$ over $\varphi(Q)\varphi(K)^\top$, which divides
-# outputs of shape $(L, e)$ by weights of shape $(L, L)$. The sum over the keys is missing. If $e = L$, the shapes fit
-# by accident, and the division returns numbers.
+# *Printed* (004.5a): linear attention is $\varphi(Q)(\varphi(K)^\top V)$ over $\varphi(Q)\varphi(K)^\top$, which
+# divides outputs of shape $(L, e)$ by weights of shape $(L, L)$. The sum over the keys is missing. If $e = L$, the
+# shapes fit by accident, and the division returns numbers.
 #
 # **Before you run this:** which values $V$ would you put into $\varphi(Q)(\varphi(K)^\top V)$ over
 # $\varphi(Q)\varphi(K)^\top$ to test it for any $Q$ and $K$?
@@ -331,9 +331,9 @@ judge("004.5a", 1, printed.max(), corrected.max())
 # %% [markdown]
 # ### The right denominator
 #
-# **The denominator of linear attention is $\varphi(Q)(\varphi(K)^\top\mathbf{1})$, one number per query.** It is the sum
-# of the query's weights, so that each output is a weighted mean of the values. *Correct:* keep the $\mathbf{1}$. See
-# lesson [10](10_linear_attention.ipynb).
+# **The denominator of linear attention is $\varphi(Q)(\varphi(K)^\top\mathbf{1})$, one number per query.** It is the
+# sum of the query's weights, so that each output is a weighted mean of the values. *Correct:* keep the $\mathbf{1}$.
+# See lesson [10](10_linear_attention.ipynb).
 
 # %% [markdown]
 # ## 11. Other mistakes that we found

@@ -1,19 +1,18 @@
 # %% [markdown]
 # # A published figure: take it apart
 #
-# > **35 minutes.** Needs: lessons 05, 08 and 09 (orthogonal directions, trigonometric and positive
-# > features of the softmax kernel).
+# > **35 minutes.** Needs: lessons 05, 08 and 09 (orthogonal directions, trigonometric and positive features of the
+# > softmax kernel).
 # >
 # > Afterwards you can find out whether a plot of errors measures what its caption says.
 #
-# Lesson 08 estimates attention with trigonometric features, with care, and at unit scale the errors
-# are large. In a figure that many have seen, such features seem to do well. How can that be? This page
-# is a case study: we run the code of the figure, change one thing at a time, and put a null beside it.
+# Lesson 08 estimates attention carefully with trigonometric features, and at unit scale the errors are large. Yet in a
+# figure that many people have seen, such features seem to do well. How can that be? This page is a case study: we run
+# the code behind the figure, change one thing at a time, and add a baseline.
 #
 # As in lesson 08, $x = q/d^{1/4}$ and $y = k/d^{1/4}$ in $\mathbb{R}^d$ are scaled queries and keys,
-# $A_{ij} = e^{x_i^\top y_j}$ the weights before they are divided by their row sums $D_i$, and
-# $r = \|x - y\|$ is the distance of a pair. With standard normal queries and keys in $d = 16$
-# dimensions $r^2$ has mean 8.
+# $A_{ij} = e^{x_i^\top y_j}$ are the weights before they are divided by their row sums $D_i$, and $r = \|x - y\|$ is
+# the distance of a pair. With standard normal queries and keys in $d = 16$ dimensions, $r^2$ has mean 8.
 
 # %%
 import matplotlib.pyplot as plt
@@ -40,9 +39,9 @@ def tokens(seed, scale=1.0, L=1024, d=16):
     return xp.asarray(scale * q), xp.asarray(scale * k), xp.asarray(v)
 
 
-def mse(found, expected):
+def mse(output, expected):
     """The mean squared difference of all entries, on the host."""
-    return float(to_host(xp.mean((found - expected) ** 2)))
+    return float(to_host(xp.mean((output - expected) ** 2)))
 
 
 q, k, v = tokens(0)
@@ -55,15 +54,17 @@ print(f"mean of r² over pairs: {r_square.mean():.2f}")
 # %% [markdown]
 # ## 1. A published figure
 #
-# An article of 2020 (Koker; see Further reading) explains the Performer in few pages, with code.
-# It is clear and widely read, and one of the texts that this course grew from. Its first plot of
-# errors compares independent with orthogonal directions in trigonometric attention, with $L = 1024$
-# tokens, $d = 16$, and standard normal $q$, $k$ and $v$. In the article's figure the orthogonal
-# curve falls by orders of magnitude as the number $m$ of directions grows, and the independent one
-# does not.
+# An article of 2020 (Koker; see Further reading) explains the Performer in a few pages, with code. It is clear and
+# widely read, and it is one of the texts that this course grew from. Its first plot of errors compares independent with
+# orthogonal directions in trigonometric attention, with $L = 1024$ tokens, $d = 16$, and standard normal $q$, $k$ and
+# $v$. In that figure the orthogonal curve falls by orders of magnitude as the number $m$ of directions grows, whereas
+# the independent curve does not.
+#
+# The directions $\omega$ are the rows of an $m \times d$ matrix, so we speak of independent and of orthogonal rows.
 #
 # **Before you run this:** lesson 05 has the exact variance of one estimate with orthogonal rows. At
-# $r^2 = 8$ and $m = d = 16$, what share of the independent rows' variance is it: 0.1, 0.5 or 0.98?
+# $r^2 = 8$ and $m = d = 16$, what fraction of the variance of independent rows is it: 0.1, 0.5 or 0.98? (Remember at
+# which distances orthogonal rows gain the most.)
 
 # %% tags=["answer"]
 gain = theory.orthogonal_fourier_variance(8**0.5, 16, 16) / theory.fourier_variance(8**0.5, 16)
@@ -72,24 +73,26 @@ print(f"variance at r² = 8, d = m = 16, orthogonal over independent: {gain:.3f}
 print(f"the nearest of all pairs of tokens is at r = {nearest:.2f}")
 
 # %% [markdown] tags=["answer"]
-# The share is 0.98. **At the mean squared distance of these tokens almost nothing can be gained by
-# orthogonal rows, which keep 0.98 of the variance of independent ones.**
+# The fraction is 0.98, because orthogonal rows gain at small distances and these tokens are far apart.
 
 # %% [markdown]
-# What did the figure measure? The code was published with it, so we can look. The published features differ in
-# two ways from those of this course:
+# ### What the code does
+#
+# **At the mean squared distance of these tokens, orthogonal rows can gain almost nothing over independent ones.** What,
+# then, did the figure measure? The code was published with it, so we can look. The published features differ in two
+# ways from those of this course:
 #
 # 1. The waves are $\cos(2\pi\, \omega^\top x)$ and $\sin(2\pi\, \omega^\top x)$, with $\omega \sim
-#    \mathcal{N}(0, I)$. In radians there is no $2\pi$ (lesson 03), so this estimates a Gaussian that is
+#    \mathcal{N}(0, I)$. In radians there is no $2\pi$ (lesson 03), so these features estimate a Gaussian kernel that is
 #    $2\pi$ times too narrow.
-# 2. The orthogonal rows are divided by $\sqrt{m/d}$. They had length one, so now they have length
-#    $\sqrt{d/m}$, which depends on $m$. They should have a χ length near $\sqrt d$ (lesson 05).
+# 2. The orthogonal rows are divided by $\sqrt{m/d}$. Their length was one, so it becomes $\sqrt{d/m}$, which depends on
+#    $m$. It should be a random $\chi_d$ length, which is near $\sqrt d$ (lesson 05).
 #
-# Together, the orthogonal rows act with the length $2\pi \sqrt{d/m}$ in place of $\sqrt d$. The two
-# lengths agree at $m = (2\pi)^2 \approx 39.5$ and nowhere else. The orthogonal code estimates, nearly,
-# $\exp\bigl(-\tfrac{(2\pi)^2}{m} \tfrac{r^2}{2}\bigr)$. This is a Gaussian of *bandwidth*
-# $\sqrt m/2\pi$, which gets wider as $m$ grows. The exact mean with fixed lengths is
-# `theory.fixed_norm_mean`. We draw it for three numbers of directions, with dots that are measured.
+# Together, the orthogonal rows act as if they had the length $2\pi \sqrt{d/m}$ instead of $\sqrt d$. The two lengths
+# agree at $m = (2\pi)^2 \approx 39.5$ and nowhere else. To a good approximation, the orthogonal code estimates
+# $\exp\bigl(-\tfrac{(2\pi)^2}{m} \tfrac{r^2}{2}\bigr)$, a Gaussian of *bandwidth* $\sqrt m/2\pi$, which gets wider as
+# $m$ grows. The exact mean for rows of fixed length is `theory.fixed_norm_mean`. We plot it for three numbers of
+# directions, with measured means as dots.
 
 
 # %%
@@ -107,8 +110,8 @@ for m in (16, 40, 192):
     first = np.stack([shipped_rows(rng, m, 16)[:, 0] for _ in range(400)])  # δ along an axis
     dots[m] = np.cos(TURN * first[..., None] * r[10::15]).mean(axis=(0, 1))
     curves[m] = theory.fixed_norm_mean(TURN * r / m**0.5, 16)
-gaps = [np.abs(dots[m] - curves[m][10::15]).max() for m in curves]
-print(f"(2π)² = {TURN**2:.2f}; dots lie within {max(gaps):.3f} of the exact mean")
+differences = [np.abs(dots[m] - curves[m][10::15]).max() for m in curves]
+print(f"(2π)² = {TURN**2:.2f}; dots lie within {max(differences):.3f} of the exact mean")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(10, 4.5))
@@ -126,7 +129,7 @@ at_one = {m: curve[np.argmin(np.abs(r - 1))] for m, curve in curves.items()}
 wide = theory.fixed_norm_mean(TURN * 8**0.5 / 192**0.5, 16)
 show(
     fig,
-    caption="In the shaded band of distances, compare each curve with the thick one, which is wanted.",
+    caption="In the shaded band of distances, compare each curve with the thick one, the kernel that we want.",
     alt="What the article's code estimates, against the distance: exact means and measured dots. "
     f"At r = 1 the Gaussian is {np.exp(-0.5):.2f}; orthogonal rows give {at_one[16]:.2f} for "
     f"m = 16, {at_one[40]:.2f} for m = 40 and {at_one[192]:.2f} for m = 192, and independent rows "
@@ -135,26 +138,24 @@ show(
 )
 
 # %% [markdown]
-# **As shipped, independent rows estimate a spike, and orthogonal rows beyond $m = 40$ a kernel that
-# is too wide.** The nearest pair misses the spike, so the estimates are noise around
-# zero, and so are the denominators. The width of the other kernel is a bias. But a wide kernel is
-# also a smoother of large bandwidth. Lesson 06 says where this leads: to a mean that hardly depends
-# on the query, and is easy to estimate. In the limit $m \to \infty$ the kernel is 1 and the weights
-# are $e^{\|y_j\|^2/2}$, which do not depend on the query at all.
+# **As shipped, independent rows estimate a spike, and orthogonal rows beyond $m = 40$ a kernel that is too wide.** The
+# spike is so narrow that even the nearest pair lies outside it, so all the estimates are noise around zero, and so are
+# the denominators. The too wide kernel introduces a bias. But a wide kernel also means a smoother of large bandwidth,
+# and lesson 06 shows where this leads: to a mean that hardly depends on the query and is easy to estimate. In the limit
+# $m \to \infty$ the kernel is 1 and the weights are $e^{\|y_j\|^2/2}$, which do not depend on the query at all.
 #
-# ## 2. As shipped, repaired, and against a null
+# ## 2. As shipped, repaired, and against a baseline
 #
-# Now we draw the figure again, with the article's sizes: as shipped, and with rows of the right length.
-# Each error is divided by the *null baseline*, the error of $\operatorname{mean}(V)$, which depends
-# on no query and no key. Everything is drawn seven times. The lines are medians, because the mean of
-# such a ratio is infinite (lesson 08), and the bars go from the least to the largest draw.
-# *Bandwidth alone* is a prediction for the shipped orthogonal rows: the exact smoother with the
-# Gaussian that they nearly estimate, without any randomness.
+# Now we draw the figure again with the article's sizes, once as shipped and once with rows of the right length. We
+# divide each error by that of the baseline $\operatorname{mean}(V)$, which depends on no query and no key. This is the
+# *normalised error* of lesson 06: 0 is exact, and 1 is no better than $\operatorname{mean}(V)$. Everything is drawn
+# seven times. The lines are medians, because the mean of such a ratio is infinite (lesson 08), and the bars go from the
+# smallest to the largest draw. The line *bandwidth alone* is a prediction for the shipped orthogonal rows: the exact
+# kernel smoother with the Gaussian that they nearly estimate, without any randomness.
 #
-# If each denominator is the exact $D_i$, the error of the repaired independent rows can be predicted,
-# too. Values are independent with mean 0 and variance 1. So $\mathbb{E}[v_j^\top v_l]$ is $e$, the
-# number of values' coordinates, for $j = l$, and 0 otherwise. Then the mean squared error of one
-# coordinate of an output is
+# For the repaired independent rows we can also predict the error, if each denominator is replaced by the exact $D_i$.
+# The values are independent with mean 0 and variance 1, so $\mathbb{E}[v_j^\top v_l]$ is $e$, the number of coordinates
+# of a value, if $j = l$, and 0 otherwise. Then the mean squared error of one coordinate of an output is
 #
 # $$\frac1e\, \mathbb{E} \Bigl\| \frac{1}{D_i} \sum_j (\hat A_{ij} - A_{ij})\, v_j \Bigr\|^2
 # = \frac{1}{D_i^2} \sum_j \mathbb{E}(\hat A_{ij} - A_{ij})^2 .$$
@@ -172,7 +173,7 @@ ESTIMATORS = {  # feature map, and directions from (rng, m, d)
 
 
 def predictions(name, m, x, y, v, phi_x, phi_y, exact):
-    """What goes with an estimator: bandwidth alone, or exact denominators, measured and predicted."""
+    """Further errors of an estimator: bandwidth alone, or exact denominators and the prediction."""
     if name == "shipped orthogonal":
         A = kernels.gaussian(x, y, TURN**2 / (2 * m)) * xp.exp(xp.sum(y**2, axis=-1) / 2)
         return {"bandwidth": mse(A @ v / xp.sum(A, axis=-1, keepdims=True), exact)}
@@ -187,39 +188,38 @@ def predictions(name, m, x, y, v, phi_x, phi_y, exact):
 
 
 def experiment(m, seeds, estimators, scale=1.0):
-    """MSE of the output for each estimator and for mean(V), one a seed: name → (seeds,)."""
+    """MSE of the output for each estimator and for mean(V), one per seed: name → (seeds,)."""
     errors = {}
     for seed in seeds:
         q, k, v = tokens([5, seed, m], scale)
         x, y = q * q.shape[-1] ** -0.25, k * k.shape[-1] ** -0.25
         exact = attention.softmax_attention(q, k, v)
-        found = {"mean(V)": mse(attention.uniform_attention(q, k, v), exact)}
+        measured = {"mean(V)": mse(attention.uniform_attention(q, k, v), exact)}
         for name, (phi, draw) in estimators.items():
             W = to_like(draw(np.random.default_rng([6, seed, m]), m, q.shape[-1]), q)
             phi_x, phi_y = phi(x, W), phi(y, W)
-            found[name] = mse(attention.linear_attention(phi_x, phi_y, v), exact)
-            found |= predictions(name, m, x, y, v, phi_x, phi_y, exact)
-        for name, value in found.items():
+            measured[name] = mse(attention.linear_attention(phi_x, phi_y, v), exact)
+            measured |= predictions(name, m, x, y, v, phi_x, phi_y, exact)
+        for name, value in measured.items():
             errors.setdefault(name, []).append(value)
     return {name: np.array(values) for name, values in errors.items()}
 
 
 # %% [markdown]
-# **Before you run this:** with $m = 192$ directions on standard normal queries and keys, how many
-# times the error of mean(V) does a *correct* trigonometric estimator make: a tenth, about the same,
-# or hundreds?
+# **Before you run this:** with $m = 192$ directions on standard normal queries and keys, what is the normalised error
+# of a *correct* trigonometric estimator (its error divided by that of mean(V)): a tenth, about one, or hundreds?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 sizes = (16, 32, 48, 64, 96, 128, 192)
 results = {m: experiment(m, range(7), ESTIMATORS) for m in sizes}
 median = {name: np.array([np.median(results[m][name]) for m in sizes]) for name in results[16]}
 mean = {name: np.array([results[m][name].mean() for m in sizes]) for name in results[16]}
-last, null = {name: values[-1] for name, values in median.items()}, median["mean(V)"]
-print("m = 192              median MSE   over mean(V)")
+last, baseline = {name: values[-1] for name, values in median.items()}, median["mean(V)"]
+print("m = 192              median MSE   normalised error")
 for name in (*ESTIMATORS, "mean(V)"):
-    print(f"{name:20}  {last[name]:9.2g}  {last[name] / last['mean(V)']:13.3g}")
+    print(f"{name:20}  {last[name]:9.2g}  {last[name] / last['mean(V)']:17.3g}")
 value = mean["exact D"][-1]
-print(f"iid, D exact, mean    {value:9.2g}  {value / last['mean(V)']:13.3g}")
+print(f"iid, D exact, mean    {value:9.2g}  {value / last['mean(V)']:17.3g}")
 print(f"        the prediction {mean['predicted'][-1]:8.2g}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -237,22 +237,22 @@ for ax, (title, names) in zip(axes, PANELS.items(), strict=True):
             for f in (np.min, np.max)
         ]
         ax.vlines(np.array(sizes) * shift, *spread, color, alpha=0.5)
-        ax.plot(sizes, median[name] / null, marker=marker, color=color, label=label)
-    ax.axhline(1, color=COLORS[6], linestyle=":", label="null: mean($V$)")
+        ax.plot(sizes, median[name] / baseline, marker=marker, color=color, label=label)
+    ax.axhline(1, color=COLORS[6], linestyle=":", label="baseline: mean($V$)")
     ax.set(title=title, xscale="log", yscale="log", xlabel="directions $m$", ylim=(0.1, 1e10))
     ax.set_xticks((16, 32, 64, 128, 192), (16, 32, 64, 128, 192))
     ax.set_yticks([1, 1e3, 1e6, 1e9], ["1", "1000", "10⁶", "10⁹"])
     ax.minorticks_off()
-axes[0].plot(sizes[3:], (median["bandwidth"] / null)[3:], color=COLORS[2], linestyle="--")
+axes[0].plot(sizes[3:], (median["bandwidth"] / baseline)[3:], color=COLORS[2], linestyle="--")
 axes[1].plot([], [], color=COLORS[2], linestyle="--", label="bandwidth alone")
-axes[0].set(ylabel="squared error / that of mean($V$)")
+axes[0].set(ylabel="normalised error")
 fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-ratio = {name: (median[name] / null)[[0, -1]] for name in median}
+ratio = {name: (median[name] / baseline)[[0, -1]] for name in median}
 show(
     fig,
     caption="Compare the two curves of a panel with each other, and then both with the dotted line.",
-    alt="Output error over that of mean(V) against the number of directions, medians of 7 draws with "
-    "bars from the least to the largest. As shipped, orthogonal rows "
+    alt="Normalised error of the output against the number of directions, medians of 7 draws with "
+    "bars from the smallest to the largest. As shipped, orthogonal rows "
     f"{trend(ratio['shipped orthogonal'], 'fall', 'rise')} from {ratio['shipped orthogonal'][0]:.2g} to {ratio['shipped orthogonal'][1]:.2g}, where bandwidth "
     f"alone gives {ratio['bandwidth'][1]:.2g}; independent ones end at {ratio['shipped iid'][1]:.2g}. "
     f"Repaired, orthogonal rows end at {ratio['orthogonal'][1]:.2g} and independent ones at "
@@ -260,21 +260,23 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# In the median a correct trigonometric estimator makes about 500 times the error of mean(V), with
-# independent or orthogonal rows. **With 192 directions orthogonality seems to gain six orders of
-# magnitude as shipped; with rows of the right length it gains nothing that one could see.** In the
-# right panel both medians stay far above mean(V) at every $m$.
-#
-# With exact denominators the error is still more than ten times that of mean(V), as the formula
-# predicts; a mean of seven draws scatters about the prediction. So the noise of the weights alone is
-# too large here.
+# In the median a correct trigonometric estimator has about 500 times the error of mean(V), with independent or
+# orthogonal rows. In the right panel both medians are far above mean(V) at every $m$.
 
 # %% [markdown]
-# ## 3. Cross the two things that were changed
+# ### With exact denominators
 #
-# The two shipped curves differ in two things at once: the directions, and the length of the rows. To
-# find which of them makes the difference, cross them: orthogonal rows of the independent ones' length,
-# and independent rows of the orthogonal ones' length.
+# Is this only the noise of the denominators? With exact ones, the error is still more than ten times that of mean(V),
+# as the formula predicts (a mean of seven draws scatters about the prediction). So the noise of the weights alone is
+# already too large here.
+
+# %% [markdown]
+# ## 3. Cross the two changes
+#
+# **With 192 directions, orthogonality seems to gain six orders of magnitude as shipped; with rows of the right length
+# it gains nothing that one could see.** But the two shipped curves differ in two things at once: the directions, and
+# the length of the rows. To find out which of them makes the difference, we cross them, which gives us orthogonal rows
+# with the length of the independent ones, and independent rows with the length of the orthogonal ones.
 #
 # **Before you run this:** with $m = 192$ directions mean(V) has the error 0.0018, and independent rows
 # as shipped have 2,900. Give *independent* rows the short length $2\pi\sqrt{d/m}$ that the orthogonal
@@ -288,7 +290,7 @@ others = {
         lambda rng, m, d: TURN / m**0.5 * projections.iid(rng, m, d),
     ),
 }
-found = results[192] | experiment(192, range(7), others)
+crossed = results[192] | experiment(192, range(7), others)
 table = {
     "2π times too long": ("shipped iid", "long orthogonal"),
     "2π/√m times right": ("short iid", "shipped orthogonal"),
@@ -308,7 +310,7 @@ print("length of the rows    independent                   orthogonal")
 for length, names in table.items():
     cells = []
     for name in names:
-        middle, low, high = (short(f(found[name])) for f in (np.median, np.min, np.max))
+        middle, low, high = (short(f(crossed[name])) for f in (np.median, np.min, np.max))
         cells.append(f"{middle:>7}  ({low} to {high})")
     print(f"{length:20}  {cells[0]:28}  {cells[1]}")
 W = to_like(TURN * projections.iid(np.random.default_rng(7), 192, d), x)
@@ -316,18 +318,18 @@ sums = features.trigonometric(x, W) @ xp.sum(features.trigonometric(y, W), axis=
 print(f"negative denominators, independent as shipped: {(to_host(sums) < 0).mean():.2f}")
 
 # %% [markdown] tags=["answer"]
-# The error of independent rows is then near 0.002. Read the table by rows: the ranges of independent
-# and orthogonal rows overlap at each length. Read it by columns: the length makes the difference, a
-# factor above a hundred thousand between the medians of the first row and the second. **The published curves measure
-# bandwidth, not orthogonality: with the same short rows, independent directions have an error of
-# 0.0017 and orthogonal ones of 0.0015.**
-#
-# In one more draw of the shipped independent rows half of the denominators are negative: noise divided by noise.
+# The error of independent rows is then near 0.002: it is 0.0017, compared with 0.0015 for orthogonal rows of this
+# length. Read the table by rows: at each length the ranges of independent and orthogonal rows overlap. Then read it by
+# columns: the length makes the difference, a factor above a hundred thousand between the medians of the first row and
+# the second. In one more draw of the shipped independent rows, half of the denominators are negative, so we divide
+# noise by noise.
 
 # %% [markdown]
 # ## 4. More directions, and the other figure
 #
-# With more directions a correct estimator comes nearer to what it estimates.
+# **The published curves measure bandwidth, not orthogonality: with the same short rows, the median errors of
+# independent and of orthogonal directions differ by less than single draws do.** The bandwidth of the shipped
+# orthogonal rows depends on $m$, whereas a correct estimator converges to what it should estimate as $m$ grows.
 #
 # **Before you run this:** the article's orthogonal rows have the error 0.0015 with 192 directions,
 # where mean(V) has 0.0018. With 1536 directions, eight times as many, does their error get smaller,
@@ -337,29 +339,32 @@ print(f"negative denominators, independent as shipped: {(to_host(sums) < 0).mean
 kinds = {name: ESTIMATORS[name] for name in ("shipped orthogonal", "orthogonal")}
 more = {192: results[192], 1536: experiment(1536, range(3), kinds)}
 print("   m   bandwidth   shipped orthogonal   bandwidth alone   orthogonal   mean(V)")
-for m, found in more.items():
+for m, errors in more.items():
     names = ("shipped orthogonal", "bandwidth", "orthogonal", "mean(V)")
-    row = [np.median(found[name]) for name in names]
+    row = [np.median(errors[name]) for name in names]
     print(f"{m:4d}  {m**0.5 / TURN:10.2f}  {row[0]:19.4f}  {row[1]:16.4f}", end="")
     print(f"  {row[2]:11.2g}  {row[3]:8.4f}")
 
 # %% [markdown] tags=["answer"]
-# The error gets larger: 0.0026 with 1536 directions. Bandwidth alone predicts this, for the kernel is
-# then so wide that its weights are nearly $e^{\|y\|^2/2}$. Orthogonal rows of the right length fall
-# from 0.89 to 0.0029, with more features than tokens, and still lose to mean(V) with 0.0019.
+# The error gets larger: 0.0026 with 1536 directions. Bandwidth alone predicts this, because the kernel is then so wide
+# that its weights are nearly $e^{\|y\|^2/2}$. The error of orthogonal rows of the right length falls from 0.89 to
+# 0.0029 with more features than tokens, and they still lose to mean(V), whose error is 0.0019.
 
 # %% [markdown]
-# The article has a second figure, in which positive features (lesson 09) win. It uses rows of length
-# $\sqrt{d/m}$ as well, this time without the $2\pi$, and entries 1.5 times as large. These rows are
-# also too short, so the features are nearly $e^{-\|y\|^2/2}$ alone, without a query.
+# ### The second figure of the article
+#
+# An estimate that gets worse with more features estimates something else. The article has a second figure, in which
+# positive features (lesson 09) win. Its rows also have the length $\sqrt{d/m}$, this time without the $2\pi$, and the
+# entries are 1.5 times as large. Again the rows are too short, so the features are nearly
+# $e^{-\|y\|^2/2}$ alone, without a query.
 
 # %%
 for name, sign in (("e^(‖y‖²/2)", 1), ("e^(−‖y‖²/2)", -1)):
     w = xp.exp(sign * xp.sum(y**2, axis=-1) / 2)[None, :]  # the same for each query
     print(f"MSE with weights {name:11}: {mse(w @ v / xp.sum(w), exact):.4f}")
 shipped = {"shipped positive": ESTIMATORS["shipped positive"]}
-found = experiment(192, range(7), shipped, 1.5)
-times = np.median(found["shipped positive"]) / np.median(found["mean(V)"])
+larger = experiment(192, range(7), shipped, 1.5)
+times = np.median(larger["shipped positive"]) / np.median(larger["mean(V)"])
 print(f"shipped positive over mean(V), entries of scale 1.5, m = 192: {times:.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -371,7 +376,7 @@ LINES = {
     "shipped orthogonal": ("shipped orthogonal", COLORS[1], "s"),
 }
 for name, (label, color, marker) in LINES.items():
-    drawn = median[name] / null
+    drawn = median[name] / baseline
     ax.plot(
         sizes,
         np.where(drawn < 30, drawn, np.nan),
@@ -381,20 +386,22 @@ for name, (label, color, marker) in LINES.items():
         label=label,
     )
 small = [ratio[name][1] for name in LINES if ratio[name][1] < 1]
-above = max(m for m, r in zip(sizes, median["shipped orthogonal"] / null, strict=True) if r >= 30)
-drawn = median["bandwidth"] / null
+above = max(
+    m for m, r in zip(sizes, median["shipped orthogonal"] / baseline, strict=True) if r >= 30
+)
+drawn = median["bandwidth"] / baseline
 ax.plot(sizes[3:], drawn[3:], color=COLORS[2], linestyle="--", label="bandwidth alone")
-ax.axhline(1, color=COLORS[6], linestyle=":", label="null: mean($V$)")
+ax.axhline(1, color=COLORS[6], linestyle=":", label="baseline: mean($V$)")
 ax.set(xscale="log", yscale="log", ylim=(0.2, 30), xlabel="directions $m$")
-ax.set(ylabel="squared error / that of mean($V$)")
+ax.set(ylabel="normalised error")
 ax.set_xticks((16, 32, 64, 128, 192), (16, 32, 64, 128, 192))
 ax.set_yticks([0.3, 1, 3, 10], ["0.3", "1", "3", "10"])
 ax.minorticks_off()
 ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 show(
     fig,
-    caption="Which curves lie below the dotted line, and which of them estimate attention?",
-    alt="Output error over that of mean(V) against the number of directions, medians of 7 draws. At "
+    caption="Which curves are below the dotted line, and which of them estimate attention?",
+    alt="Normalised error of the output against the number of directions, medians of 7 draws. At "
     "m = 192: "
     + ", ".join(f"{label} {ratio[name][1]:.2g}" for name, (label, *_) in LINES.items())
     + f", bandwidth alone {ratio['bandwidth'][1]:.2g}. Of the four estimators, "
@@ -404,31 +411,30 @@ show(
 )
 
 # %% [markdown]
-# With $m = 192$ and standard normal entries the shipped positive features are about as far off as the
-# weights $e^{-\|y\|^2/2}$ alone. With the figure's entries they have 1.06 times the error of mean(V).
+# With $m = 192$ and standard normal entries, the shipped positive features have about the same error as the weights
+# $e^{-\|y\|^2/2}$ alone. With the entries of the figure they have 1.06 times the error of mean(V).
 #
-# **On standard normal queries and keys every correct estimator tried loses to predicting mean(V) up to
-# $m = 192$.** With 192 directions trigonometric features lose by a factor of hundreds, and positive
-# ones by 4.6 and 2.6. Only two medians lie below that of mean(V), and by a little: those of the
-# shipped orthogonal rows and of independent ones of their length. At this $m$ their bandwidth is large and not
-# yet too large. A plot without the null baseline cannot show any of this, so every accuracy plot of this
-# course has one.
+# **On standard normal queries and keys every correct estimator tried loses to predicting mean(V) up to $m = 192$.**
+# With 192 directions trigonometric features lose by a factor of hundreds, and positive features by 4.6 (independent)
+# and 2.6 (orthogonal). Only two medians are below that of mean(V), and only slightly: those of the shipped orthogonal
+# rows and of independent rows of the same length. At this $m$ their bandwidth is large but not yet too large. A plot
+# without a baseline cannot show any of this, which is why every accuracy plot of this course has one.
 #
 # ## Take away
 #
-# - The published curves measure bandwidth, not orthogonality. Change one thing at a time, or cross
-#   the two that were changed.
+# - The published curves measure bandwidth, not orthogonality. Change one thing at a time, or cross the two that were
+#   changed.
 # - An estimate that gets worse with more features estimates something else.
-# - A plot of errors without the null baseline cannot show that every correct estimator in it loses
-#   to $\operatorname{mean}(V)$.
+# - A plot of errors without a baseline cannot show that every correct estimator in it loses to
+#   $\operatorname{mean}(V)$.
 #
 # ## Where it breaks
 #
-# - The verdict is about this setting: independent standard normal queries and keys, where nothing
-#   relates a query to a key, $d = 16$, $m$ up to 192. Where pairs are nearer, orthogonal directions do help
-#   (lesson 05), and on learned heads positive features can be made to work (lessons 16 and 17).
-# - Medians are of seven draws, and of three with 1536 directions, and the mean is infinite. So read no
-#   more than one digit of these medians.
+# - The verdict is about this setting: independent standard normal queries and keys, where nothing relates a query to a
+#   key, $d = 16$, and $m$ up to 192. Where pairs are closer, orthogonal directions do help (lesson 05), and on learned
+#   heads positive features can be made to work (lessons 16 and 17).
+# - Medians are of seven draws, or of three with 1536 directions, and the mean is infinite. So read no more than one
+#   digit of these medians.
 #
 # ## Exercises
 #

@@ -115,12 +115,13 @@ checks.false_limit(false_limit)
 #
 # With more queries than keys, and more than one key, `A.sum(axis=0)` has one entry per key, whereas the rows of `A @ v`
 # need one per query. The shapes do not fit, and NumPy raises an error. (With $L = S$ the line runs. There, values that
-# are all one reveal the error, because every weighted mean of ones is one.) The scale $d^{1/2}$ on each side is found by
-# taking many directions: the outputs tend to $\operatorname{softmax}(QK^\top / d)\, V$, which is not attention, so the
-# error does not fall. That test does not find the doubled exponential, because positive features also have the right
-# limit. To find it, test a property that hyperbolic features have and positive ones lack: their products do not change
-# when $W$ becomes $-W$.
+# are all one reveal the error, because every weighted mean of ones is one.) The scale $d^{1/2}$ on each side is found
+# by taking many directions: the outputs tend to $\operatorname{softmax}(QK^\top / d)\, V$, which is not attention, so
+# the error does not fall. That test does not find the doubled exponential, because positive features also have the
+# right limit. To find it, test a property that hyperbolic features have and positive ones lack: their products do not
+# change when $W$ becomes $-W$.
 #
 # The doubled exponential costs variance. The listing computes $2m$ features but has the accuracy of $m$: the squared
-# relative error of a weight is $(e^s - 1)/m$ instead of $\frac2m \sinh^2 \frac s2$, with $s = \|x + y\|^2$. It is larger
-# by a factor of $2/(1 - e^{-s})$, which is 3.2 at $s = 1$, never less than 2, and grows without bound as $s \to 0$.
+# relative error of a weight is $(e^s - 1)/m$ instead of $\frac2m \sinh^2 \frac s2$, with $s = \|x + y\|^2$. It is
+# larger by a factor of $2/(1 - e^{-s})$, which is 3.2 at $s = 1$, never less than 2, and grows without bound as
+# $s \to 0$.
