@@ -1,17 +1,16 @@
 # %% [markdown]
-# # Associative memory: read a picture out of a State
+# # Associative memory: read a picture from a state
 #
-# > **50 minutes.** Needs: lessons 12, 14 and 16 (the State, sharper features, training through
-# > features).
+# > **50 minutes.** Needs: lessons 12, 14 and 16 (the state, sharper features, training through features).
 # >
-# > Afterwards you can train one layer of attention to find a picture, keep a gallery in a State of
-# > constant size, say when its pictures fade, and join two galleries by merging their States.
+# > Afterwards you can train one layer of attention to find a picture, keep a gallery in a state of constant size, say
+# > when its pictures fade, and join two galleries by merging their states.
 #
-# Is attention worth its cost? That depends on the task. Lesson 16 writes text, where attention is
-# worth a fraction of a bit a character. In the task of this appendix nearly everything depends on
-# attention: somebody shows a *gallery* of pictures, each under a *tag*, then names a tag, and asks
-# for its picture, pixel by pixel. The answer is a picture, so one can see what an estimate of
-# attention gets wrong.
+# Is attention worth its cost? That depends on the task. Lesson 16 writes text, where attention is worth a fraction of a
+# bit per character. In this appendix nearly everything depends on attention. Somebody shows a *gallery* of pictures,
+# each under a *tag*, then names one of the tags and asks for its picture, pixel by pixel. A memory that returns what
+# was stored under a key is called an *associative memory*. Because the answer is a picture, we can see what an estimate
+# of attention gets wrong.
 
 # %%
 import functools
@@ -31,10 +30,10 @@ jax.config.update("jax_enable_x64", True)
 # %% [markdown]
 # ## 1. A gallery, and a question
 #
-# The pictures are scikit-learn's scanned digits, $8 \times 8$ pixels, reduced to four grey values
-# from 0 to 3. The first 1400 are for training. The other 397 are held out, and every number below is
-# about them. A gallery gives eight pictures eight different tags out of sixteen, at random. So a
-# tag says nothing about its picture outside its gallery.
+# The pictures are scikit-learn's scanned digits, $8 \times 8$ pixels, reduced to four grey values from 0 to 3. The
+# first 1400 are for training. The other 397 are held out, and every number below is about them. A gallery assigns eight
+# different tags out of sixteen to eight pictures, at random, so a tag says nothing about its picture outside its
+# gallery.
 
 # %%
 GREYS, TAGS, D, HIDDEN = 4, 16, 32, 32
@@ -46,47 +45,48 @@ def gallery(rng, pictures, n, size=8):
     """n galleries: tags (n, size), pictures (n, size, 8, 8); a tag of each (n,), and its picture."""
     tags = np.stack([rng.permutation(TAGS)[:size] for _ in range(n)])
     shown = pictures[np.stack([rng.permutation(len(pictures))[:size] for _ in range(n)])]
-    row, place = np.arange(n), rng.integers(size, size=n)
-    return tags, shown, tags[row, place], shown[row, place]
+    row, position = np.arange(n), rng.integers(size, size=n)
+    return tags, shown, tags[row, position], shown[row, position]
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-share = np.bincount(known.ravel()) / known.size  # of each grey value
+fraction = np.bincount(known.ravel()) / known.size  # of each grey value
 at = np.stack([(known == g).mean(axis=0) for g in range(GREYS)], axis=-1) + 1e-3  # (8, 8, GREYS)
 at = np.take_along_axis(np.broadcast_to(at, (*new.shape, GREYS)), new[..., None], axis=-1)
-NULLS = {
+BASELINES = {
     "uniform": math.log2(GREYS),
-    "one histogram": -np.log2(share)[new].mean(),
+    "one histogram": -np.log2(fraction)[new].mean(),
     "a histogram for each pixel": -np.log2(at / (1 + GREYS * 1e-3)).mean(),
 }
 seen = {picture.tobytes() for picture in known}
 print(f"held-out pictures that are among the known: {sum(p.tobytes() in seen for p in new)}")
-for name, value in NULLS.items():
-    print(f"{name:27} {value:.2f} bits a pixel")
+for name, value in BASELINES.items():
+    print(f"{name:27} {value:.2f} bits per pixel")
 
 # %% [markdown]
-# The model is a single layer of attention. A picture enters as eight tokens, its rows. The *key* of a
-# row is learned and depends on its tag and on which row it is; the *value* is the row itself, eight
-# grey values. So $S = 8 \cdot 8 = 64$ keys of $d = 32$ numbers stand for a gallery. The eight
-# *queries* depend on the tag asked for, and on the row:
+# The model is a single layer of attention. A picture enters as eight tokens, its rows. The *key* of a row is learned,
+# and it depends on the tag and on which row of the picture it is; the *value* is the row itself, eight grey values. A
+# gallery thus gives $S = 8 \cdot 8 = 64$ keys of $d = 32$ numbers. The eight *queries* depend on the tag asked for, and
+# on the row:
 #
 # $$q_i = Q_{\text{tag asked},\, i} , \qquad k_{(t, i)} = K_{t, i} , \qquad v_{(t, i)} = \text{row } i
 # \text{ of the picture under } t ,$$
 #
-# with two tables $Q$ and $K$ of shape (16, 8, 32). Their rows serve as *addresses*: which query
-# belongs to which key is learned. Attention returns eight rows of eight numbers, which is a picture.
+# with two tables $Q$ and $K$ of shape (16, 8, 32). Their rows serve as *addresses*: training has to find out which
+# query should match which key. Attention returns eight rows of eight numbers, which is a picture.
 #
-# The answer is then given pixel by pixel. At each pixel a small network sees the number that was
-# read there, where the pixel lies, and its two neighbours that came before, left and above. It
-# returns $\ln P$ of the four grey values. The neighbours make the null baseline strong, because a
-# network that sees no gallery can still continue a stroke that has begun.
+# The answer is then given pixel by pixel. At each pixel a small network sees the number that attention has read there,
+# the position of the pixel, and its two neighbours that came before, left and above. It returns $\ln P$ of the four
+# grey values, and its loss is the *cross-entropy*, here in bits per pixel. The neighbours are always the true ones
+# (*teacher forcing*). They make the baseline strong, because a network that sees no gallery can still continue a stroke
+# that has begun.
 
 
 # %%
 def init(rng):
-    """Parameters, float64: two tables of addresses, and the network behind the attention."""
+    """Parameters, float64: two tables of addresses, and the network after the attention."""
     shapes = {"query": (TAGS, 8, D), "key": (TAGS, 8, D), "read": (HIDDEN,)}
-    shapes |= {"place": (8, 8, HIDDEN), "left": (GREYS, HIDDEN), "above": (GREYS, HIDDEN)}
+    shapes |= {"position": (8, 8, HIDDEN), "left": (GREYS, HIDDEN), "above": (GREYS, HIDDEN)}
     scales = {"query": 0.7, "key": 0.7, "read": 1.0}
     params = {name: scales.get(name, 0.5) * rng.normal(size=s) for name, s in shapes.items()}
     return params | {"out": rng.normal(size=(HIDDEN, GREYS)) / math.sqrt(HIDDEN)}
@@ -102,28 +102,28 @@ def answer(params, read, target):
     """ln P of the grey values (n, 8, 8, GREYS), from what was read and the pixels before."""
     left = jnp.pad(target[:, :, :-1], ((0, 0), (0, 0), (1, 0)))
     above = jnp.pad(target[:, :-1], ((0, 0), (1, 0), (0, 0)))
-    hidden = params["read"] * read[..., None] + params["place"]
+    hidden = params["read"] * read[..., None] + params["position"]
     hidden = hidden + params["left"][left] + params["above"][above]
     return jax.nn.log_softmax(jax.nn.relu(hidden) @ params["out"])
 
 
 def bits(params, W, tags, shown, asked, target, attend):
-    """Bits a pixel: the mean of −log₂ P of the pixels of the target."""
+    """Bits per pixel: the mean of −log₂ P of the pixels of the target."""
     read = attend(params["query"][asked], *keys(params, tags, shown), W)  # (n, 8, 8)
     log_p = answer(params, read, target)
     return -jnp.take_along_axis(log_p, target[..., None], axis=-1).mean() / math.log(2)
 
 
 # %% [markdown]
-# Exact attention can be replaced in four ways:
+# What could replace exact attention? We compare four methods:
 #
 # - no attention, which reads zeros;
 # - mean(V);
 # - the mean of the gallery's pictures, row by row, which depends on the row and not on the tag;
-# - positive features for directions $W$ (m, d).
+# - positive features with directions $W$ (m, d).
 #
-# Section 3 trains the last two. Training is that of lesson 16, Adam at 16 fresh galleries a step. A
-# result is judged on three draws of 64 galleries of held-out pictures.
+# Section 3 trains the last two. Training is as in lesson 16, with Adam on 16 fresh galleries per step. Each result is
+# measured on three draws of 64 galleries of held-out pictures.
 
 
 # %%
@@ -140,7 +140,7 @@ def mean_v(q, k, v, W):
 
 
 def row_mean(q, k, v, W):
-    """The mean of the gallery's pictures, row by row: all that can be said without the tag."""
+    """The mean of the gallery's pictures, row by row: what is known without the tag."""
     return v.reshape(*v.shape[:-2], -1, 8, 8).mean(axis=-3)
 
 
@@ -150,7 +150,7 @@ def by_features(q, k, v, W):
 
 
 def batches(seed, draw=lambda rng: np.zeros((1, D))):
-    """What a step of training takes: directions, and 16 galleries of known pictures."""
+    """For each step of training: directions, and 16 galleries of known pictures."""
     rng = np.random.default_rng(seed)
     while True:
         yield draw(rng), *gallery(rng, known, 16)
@@ -163,20 +163,20 @@ LOSS = {
 
 
 def judge(params, attend, W=(None, None, None), size=8):
-    """Bits a pixel and the RMS error of what was read, for each of three draws: (3, 2)."""
-    found = []
+    """Bits per pixel and the RMS error of what was read, for each of three draws: (3, 2)."""
+    results = []
     for draw in range(3):
         some = gallery(np.random.default_rng([2, draw]), new, 64, size)
         tags, shown, asked, target = some
         read = attend(params["query"][asked], *keys(params, tags, shown), W[draw])
         error = math.sqrt(((read - target) ** 2).mean())
-        found.append((float(bits(params, W[draw], *some, attend=attend)), error))
-    return np.array(found)
+        results.append((float(bits(params, W[draw], *some, attend=attend)), error))
+    return np.array(results)
 
 
-def line(found):
-    """The bits of three draws: mean, least and most."""
-    bits = found[:, 0]
+def line(results):
+    """The bits of three draws: mean, smallest and largest."""
+    bits = results[:, 0]
     return f"{bits.mean():.2f}, {bits.min():.2f} to {bits.max():.2f}"
 
 
@@ -188,34 +188,35 @@ def trained(attend, start, data):
 
 
 # %% [markdown]
-# **Before you run this:** a network guesses each pixel of four grey values from two neighbours that
-# came before it, and from what attention has read at its place. How many bits a pixel are left
-# without attention, and how many with it: nearer to 3, 1 or 0?
+# **Before you run this:** a histogram for each pixel leaves 1.13 bits per pixel. A network predicts each pixel's grey
+# value from two neighbours that came before it, and from what attention has read at its position. How many bits per
+# pixel remain without attention, and how many with it: nearer to 3, 1 or 0?
 
 # %% tags=["answer"]
 start = init(np.random.default_rng(0))
 soft = trained(softmax, start, batches(1))
 alone = trained(nothing, start, batches(1))
 SOFT, ALONE, MEAN = judge(soft, softmax), judge(alone, nothing), judge(soft, mean_v)
-print("                            bits a pixel, three draws")
-for name, found in {
-    "mean(V) swapped in": MEAN,
+print("                            bits per pixel, three draws")
+for name, results in {
+    "mean(V) for softmax": MEAN,
     "trained without attention": ALONE,
     "softmax, trained": SOFT,
 }.items():
-    print(f"{name:27} {line(found)}")
+    print(f"{name:27} {line(results)}")
 gain = ALONE[:, 0].mean() - SOFT[:, 0].mean()
-print(f"attention is worth {gain:.2f} bits a pixel")
+print(f"attention is worth {gain:.2f} bits per pixel")
 
 # %% [markdown] tags=["answer"]
-# Without attention 0.96 bits a pixel are left, and with softmax 0.01. **Attention is worth 0.95 bits
-# a pixel, nearly all that there was to gain.** In the first row the parameters are those trained with
-# softmax, and mean(V) is *swapped in* for their attention. Their network trusts what it reads, so
-# with mean(V) it does worse than a network without any gallery.
+# Without attention 0.96 bits per pixel remain, a little less than with the histograms, and with softmax 0.01. In the
+# first row of the table the parameters are those trained with softmax, with their attention replaced by mean(V). Their
+# network trusts what it reads, so with mean(V) it does worse than a network without any gallery.
 
 # %% [markdown]
-# How does softmax find the picture? With the identity as values, attention returns its weights, here
-# of eight queries on 64 keys.
+# ### Which key each query finds
+#
+# **Attention is worth 0.95 bits per pixel here, nearly all that there was to gain.** How does softmax find the picture?
+# If the values are the identity matrix, attention returns its weights, here of eight queries on 64 keys.
 
 # %%
 tags, shown, asked, target = (a[0] for a in gallery(np.random.default_rng(3), new, 1))
@@ -224,7 +225,7 @@ q = soft["query"][asked]  # (8, D)
 weights = attention.softmax_attention(q, k, np.eye(len(k)))  # (8, 64)
 there = int(np.flatnonzero(tags == asked)[0])  # which picture of the gallery it is
 right = weights[np.arange(8), 8 * there + np.arange(8)]  # row i of the picture, for query i
-print(f"tag {asked} is asked for; weight of the right key, least of eight rows: {right.min():.2f}")
+print(f"tag {asked} is asked for; smallest weight of a right key: {right.min():.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig = plt.figure(figsize=(11, 4.2))
@@ -242,26 +243,27 @@ ax.set_xticks(np.arange(0, 65, 8) - 0.5, np.arange(0, 65, 8))
 ax.set_yticks([0, 7], ["row 0", "row 7"])
 show(
     fig,
-    caption="Which picture has the tag that is asked for, and under which picture lies the diagonal?",
+    caption="Which picture has the tag that is asked for, and under which picture is the diagonal?",
     alt=f"A gallery of eight pictures under tags; tag {asked} is asked for. Below, the weights of its "
     f"eight queries on 64 keys: a diagonal under picture {there}, each weight at least {right.min():.2f}.",
 )
 
 # %% [markdown]
-# **In this gallery each query gives at least 0.87 of its weight to one key, so tag and row were learned
-# as an address.** It is the key of its row in the picture asked for. Lesson 12 warned that such look-ups are hard for a State.
+# **In this gallery each query gives at least 0.87 of its weight to one key, so tag and row were learned as an
+# address.** It is the key of its own row in the picture asked for. The effective number of keys is close to one. Lesson
+# 12 warned that such look-ups are hard for a state.
 #
-# ## 2. Put the gallery into a State
+# ## 2. Put the gallery into a state
 #
-# Now the gallery passes by once, and only a State remains. A State is lesson 12's sums over the keys:
-# a maximum $c$, a weight $z$ and a row of $S$ for each of $m$ directions. With $e = 8$ grey values in
-# a row of a picture these are $m\,(e + 2)$ numbers. Then a tag is named, and its picture is read from
-# the State alone.
+# Now the model sees the gallery once, picture after picture, and only a state remains. As in lesson 12, a state
+# consists of sums over the keys: a maximum $c$, a weight $z$ and a row of $S$ for each of $m$ directions. With $e = 8$
+# grey values in a row of a picture these are $m\,(e + 2)$ numbers. Then a tag is named, and its picture is read from
+# the state alone.
 
 
 # %%
 def gather(k, v, W):
-    """The State of keys (..., S, D) and values (..., S, e)."""
+    """The state of keys (..., S, D) and values (..., S, e)."""
     return attention.absorb(attention.init_state(k, v, W), k, v, W)
 
 
@@ -278,22 +280,22 @@ def from_state(q, k, v, W):
 W = projections.orthogonal(np.random.default_rng(4), 256, D)
 state = gather(k, v, W)
 read = attention.read(state, q, W)  # (8, 8): a picture
-print(f"State and favor_attention differ by {apart(read, attention.favor_attention(q, k, v, W))}")
-print(f"State and by_features differ by {apart(read, by_features(q, k, v, W))}")
-print(f"numbers in the State: {state.c.size + state.Sz.size:,}; in eight pictures: {shown.size}")
+print(f"state and favor_attention differ by {apart(read, attention.favor_attention(q, k, v, W))}")
+print(f"state and by_features differ by {apart(read, by_features(q, k, v, W))}")
+print(f"numbers in the state: {state.c.size + state.Sz.size:,}; in eight pictures: {shown.size}")
 
 # %% [markdown]
-# A State does not *compress* pictures: with $m = 256$ it has as many numbers as forty of them. Its
-# size does not depend on the gallery, and States merge (section 5).
+# A state does not *compress* the pictures: with $m = 256$ it has as many numbers as forty of them. Its advantages are
+# that its size does not depend on the gallery, and that states can be merged (section 5).
 #
-# Without training, how well do features read what softmax was trained to read? We swap in plain
-# positive features, and the centred dense ones of lesson 14. The two moments of the latter come from
-# the tables $Q$ and $K$ alone, with equal weight for each pair of addresses, so they need no picture.
+# How well do features read what softmax was trained to read, if they are not trained themselves? We replace softmax by
+# plain positive features, and by the centred dense features of lesson 14. The two moments that the latter need come
+# from the tables $Q$ and $K$ alone, with equal weight for each pair of addresses, so no picture is needed.
 
 
 # %%
 def centred_dense(params):
-    """Attention by lesson 14's features, for the moments of all pairs of addresses."""
+    """Attention by lesson 14's features, with the moments of all pairs of addresses."""
     q, k = (params[name].reshape(-1, D) for name in ("query", "key"))
     s = q.mean(axis=0) + k.mean(axis=0)
     z = ((q[:, None] + k[None, :] - s) * D**-0.25).reshape(-1, D)
@@ -309,42 +311,44 @@ def centred_dense(params):
 
 
 # %% [markdown]
-# **Before you run this:** softmax leaves 0.01 bits a pixel, and a model without attention 0.96.
-# Plain positive features are swapped in for softmax, without training, with 64, 256 and 1024 random
-# directions. At how many of the three sizes do they leave less than 0.96: at none, one, or all?
+# **Before you run this:** softmax leaves 0.01 bits per pixel, and a model without attention 0.96. In the gallery above
+# each query gave at least 0.87 of its weight to one of 64 keys, so that the score of this key is far above the others.
+# Plain positive features replace softmax, without training, with 64, 256 and 1024 random directions. At how many of the
+# three sizes do they leave less than 0.96 bits: at none, one, or all?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-swapped = {}
+untrained = {}
 for m in (64, 256, 1024):
     W = [projections.orthogonal(np.random.default_rng([5, m, i]), m, D) for i in range(3)]
     for label, attend in {"positive": from_state, "dense, centred": centred_dense(soft)}.items():
-        swapped[label, m] = judge(soft, attend, W)
-print(f"without attention {ALONE[:, 0].mean():.2f}, mean(V) {MEAN[:, 0].mean():.2f} bits a pixel")
-print("                    m   bits a pixel, three draws   RMS error of what is read")
-for (label, m), found in {**swapped, ("mean(V)", 0): MEAN}.items():
-    print(f"{label:15} {m:5d}   {line(found):28} {found[:, 1].mean():.2f}")
+        untrained[label, m] = judge(soft, attend, W)
+print(f"without attention {ALONE[:, 0].mean():.2f}, mean(V) {MEAN[:, 0].mean():.2f} bits per pixel")
+print("                    m   bits per pixel, three draws   RMS error of what is read")
+for (label, m), results in {**untrained, ("mean(V)", 0): MEAN}.items():
+    print(f"{label:15} {m:5d}   {line(results):30} {results[:, 1].mean():.2f}")
 
 # %% [markdown] tags=["answer"]
-# Plain positive features leave less than 0.96 bits at none of the three sizes: with 1024 directions
-# they still leave 1.85. **Swapped in without training, plain positive features lose to the model
-# *without attention* at each size tried, and centred dense ones draw level only with 1024
-# directions.** Both kinds are better than mean(V) at each size, in bits and in the RMS error of the
-# picture. But mean(V) is a weak null here, because the network behind it still trusts what it reads.
-# Why do features fail? A look-up needs scores far above all others, and there their error falls only
-# slowly with their number.
+# Plain positive features leave less than 0.96 bits at none of the three sizes: with 1024 directions they still leave
+# 1.85. Both kinds of features are better than mean(V) at each size, in bits and in the RMS error of the picture. But
+# mean(V) is a weak baseline here, because the network after the attention still trusts what it reads.
 
 # %% [markdown]
-# ## 3. Let the addresses meet their directions
+# ### What a look-up needs
 #
-# Nobody but the model reads its State, so queries and keys may be trained for the directions of this
-# State. Draw one $W$, keep it, and take 600 more steps of training through the features. Three runs
-# do this, with 16, 64 and 256 directions. A fourth run draws its 256 directions anew at every step,
-# and a fifth trains as long with the mean of the gallery's pictures.
+# **Without training, plain positive features lose to the model *without attention* at each size tried, and centred
+# dense ones draw level only with 1024 directions.** The reason is that a look-up needs one score far above all others,
+# and for such scores the error of the features falls only slowly as their number grows.
 #
-# **Before you run this:** lesson 16 found that a model trained on one $W$ needs its own $W$. Three runs
-# keep 16, 64 or 256 directions, and one draws its 256 anew at every step. Read with fresh
-# directions, how many of the four runs still leave less than the 0.96 bits a pixel of a model without
-# attention: none, one, or all?
+# ## 3. Train the addresses for their directions
+#
+# Can training help? Nobody except the model reads its state, so queries and keys may be trained for the directions of
+# this state. Draw one $W$, keep it, and take 600 more steps of training through the features, which is a *fine-tuning*
+# of the model. Three runs do this, with 16, 64 and 256 directions. A fourth run draws its 256 directions again at every
+# step, and a fifth trains for as long with the mean of the gallery's pictures.
+#
+# **Before you run this:** lesson 16 found that a model trained on one $W$ needs its own $W$. Three runs keep 16, 64 or
+# 256 directions, and one redraws its 256 at every step. Read with fresh directions, how many of the four runs still
+# leave less than the 0.96 bits per pixel of a model without attention: none, one, or all?
 
 # %% tags=["answer"]
 SIZES = (16, 64, 256)
@@ -362,27 +366,28 @@ def own(m):
     return [OWN[m]] * 3
 
 
-print(f"softmax {SOFT[:, 0].mean():.2f}, without attention {ALONE[:, 0].mean():.2f} bits a pixel")
+print(f"softmax {SOFT[:, 0].mean():.2f}, without attention {ALONE[:, 0].mean():.2f} bits per pixel")
 print("trained with                own W                 fresh W, three draws")
 for m in SIZES:
-    found = [line(judge(tuned[m], from_state, W)) for W in (own(m), fresh(m))]
-    print(f"one W, m = {m:3d}             {found[0]}    {found[1]}")
+    results = [line(judge(tuned[m], from_state, W)) for W in (own(m), fresh(m))]
+    print(f"one W, m = {m:3d}             {results[0]}    {results[1]}")
 print(f"redrawn, m = 256           {'':18}    {line(judge(redrawn, from_state, fresh(256)))}")
 print(f"mean of the pictures       {line(judge(blind, row_mean))}")
 
 # %% [markdown] tags=["answer"]
-# Only the run that redraws its directions leaves less: 0.76 bits with fresh ones. **Read with
-# fresh directions, each run that kept its own loses, in the mean of three draws, to the model without
-# attention.** The more directions a run has kept, the more it loses with others: 256 go from
-# 0.10 bits to 1.83. So for a look-up, keep $W$ and train with it.
-#
-# With 16 directions of its own a State leaves 0.87 bits, hardly less than the 0.92 of the mean of the
-# gallery's pictures, which does not depend on the tag.
+# Only the run that redraws its directions leaves less: 0.76 bits with fresh ones. The more directions a run has kept,
+# the more it loses with others: with 256, the bits rise from 0.10 to 1.83.
 
 # %% [markdown]
-# What do these readings look like? We read all eight pictures of a gallery, each by its tag: with
-# softmax, from the State of each run with its own directions, and with two ways that were not trained
-# further, 256 directions and mean(V).
+# ### What the readings look like
+#
+# **Read with fresh directions, each run that kept its own loses, in the mean of three draws, to the model without
+# attention.** So for a look-up, keep $W$ and train with it. Even then, 16 directions are too few: with its own $W$ such
+# a state leaves 0.87 bits, hardly less than the 0.92 of the mean of the gallery's pictures, which does not depend on
+# the tag.
+#
+# Let us look at the pictures. We read all eight pictures of a gallery, each by its tag: with softmax, from the state of
+# each run with its own directions, and with two methods that were not trained further, 256 directions and mean(V).
 
 # %%
 some = gallery(np.random.default_rng(9), new, 1)
@@ -397,7 +402,7 @@ def pictures(params, attend, W=None):
 
 rows = {"shown": shown, "softmax": pictures(soft, softmax)}
 for m in reversed(SIZES):
-    rows[f"State, {m}"] = pictures(tuned[m], from_state, OWN[m])
+    rows[f"state, {m}"] = pictures(tuned[m], from_state, OWN[m])
 rows["untrained, 256"] = pictures(soft, from_state, OWN[256])
 rows["mean(V)"] = pictures(soft, mean_v)
 
@@ -428,27 +433,26 @@ show(
 )
 
 # %% [markdown]
-# Each picture in rows three to five was read from a State of $m \cdot 10$ numbers, after eight
-# pictures had passed by. The model met none of them in training. It need not, because keys depend on
-# tags and rows alone, and values are copied. **Trained for its 256 directions, a State misses little of
-# eight pictures; with 64 directions they blur, and with 16 they are ghosts.** The RMS errors are 0.28,
-# 0.57 and 0.78 grey values. The null is the last row: mean(V) is the same for every tag and every row,
-# and has 0.90.
+# Each picture in rows three to five was read from a state of $m \cdot 10$ numbers, after the model had seen all eight
+# pictures once. None of them was in its training set. They need not be, because the keys depend on tags and rows alone,
+# and the values are copied. **Trained for its 256 directions, a state loses little of eight pictures; with 64
+# directions they blur, and with 16 they are ghosts.** The RMS errors are 0.28, 0.57 and 0.78 grey values. The last row
+# is the baseline: mean(V) is the same for every tag and every row, and its error is 0.90.
 #
 # ## 4. When does a picture fade?
 #
-# The features of a key are a vector of $m$ numbers, and among more than $m$ such vectors some are
-# linear combinations of others. So a State of $m$ directions cannot keep more than $m$ arbitrary rows
-# apart exactly. A picture has eight rows: 16 directions can do for two pictures at most, 64 for
-# eight, and 256 for more than all sixteen tags.
+# How many pictures can a state hold? The features of a key are a vector of $m$ numbers, and among more than $m$ such
+# vectors some are linear combinations of others. So a state of $m$ directions cannot keep more than $m$ arbitrary rows
+# apart exactly. A picture has eight rows, so 16 directions are enough for two pictures at most, 64 for eight, and 256
+# for more than all sixteen tags.
 #
-# **Before you run this:** a State of 64 directions takes in galleries of 1, 2, 4, 8 and 16 pictures,
+# **Before you run this:** a state of 64 directions takes in galleries of 1, 2, 4, 8 and 16 pictures,
 # each of eight rows. Do all pictures stay sharp up to 8 in a gallery and then go, or do they fade all
 # along the way?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 COUNTS = (1, 2, 4, 8, 16)
-CURVES = {f"State, $m = {m}$": (tuned[m], from_state, own(m)) for m in reversed(SIZES)}
+CURVES = {f"state, $m = {m}$": (tuned[m], from_state, own(m)) for m in reversed(SIZES)}
 CURVES |= {"softmax": (soft, softmax), "mean of the pictures": (blind, row_mean)}
 CURVES |= {"no attention": (alone, nothing)}
 faded = {}
@@ -458,64 +462,66 @@ for label, (params, attend, *W) in CURVES.items():
 
 def table(i, unit):
     print(f"{unit + ', pictures':25}" + "".join(f"{n:6d}" for n in COUNTS))
-    for label, found in faded.items():
-        values = found[..., i].mean(axis=1)
+    for label, results in faded.items():
+        values = results[..., i].mean(axis=1)
         print(f"{label.replace('$', ''):25}" + "".join(f"{value:6.2f}" for value in values))
 
 
 table(1, "RMS error")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-table(0, "bits a pixel")
+table(0, "bits per pixel")
 
 # %% [markdown] tags=["answer"]
-# They fade all along the way. **In every State tried each doubling costs sharpness: with 64
-# directions the RMS error grows from 0.29 for one picture to 0.71 for sixteen.** With 64 or 16
-# directions even a single picture is blurred, because its eight rows disturb each other. Each further
-# picture adds noise of the same kind to all. The bits contain a second loss, because the network
-# behind was trained with eight pictures in the State, and trusts what it reads as far as these allow.
-#
-# Beyond $m/8$ pictures exact reading is impossible in general, and below it training is not exact
-# either. With 64 directions the limit is eight pictures, and at eight more than half of what attention was
-# worth is lost: 0.58 bits are left, where softmax leaves 0.01.
+# They fade all along the way: with 64 directions the RMS error grows from 0.29 for one picture to 0.71 for sixteen. At
+# eight pictures, the limit for 64 directions, more than half of what attention was worth is lost: 0.58 bits remain,
+# where softmax leaves 0.01.
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, ax = plt.subplots(figsize=(9, 4.6))
-for (label, found), colour, (marker, dash) in zip(
+for (label, results), colour, (marker, dash) in zip(
     faded.items(), (*COLORS[:4], COLORS[6]), ("o-", "s-", "^-", "D-", ".:"), strict=False
 ):
-    values = found[..., 1]  # (5, 3)
+    values = results[..., 1]  # (5, 3)
     ax.plot(COUNTS, values.mean(axis=1), marker + dash, color=colour, label=label)
     ax.vlines(COUNTS, values.min(axis=1), values.max(axis=1), colour)
-ax.set(xlabel="pictures in the State", ylabel="RMS error of what is read", xscale="log")
+ax.set(xlabel="pictures in the state", ylabel="RMS error of what is read", xscale="log")
 ax.set_xticks(COUNTS, COUNTS)
 ax.minorticks_off()
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
-at = {label: found[..., 1].mean(axis=1) for label, found in faded.items()}
+at = {label: results[..., 1].mean(axis=1) for label, results in faded.items()}
 show(
     fig,
     caption="Follow each curve from the left: does it stay low until a count, or does it rise at once?",
-    alt="RMS error of what is read against the number of pictures in a State, one to sixteen: "
+    alt="RMS error of what is read against the number of pictures in a state, one to sixteen: "
     + "; ".join(
         f"{label.replace('$', '')} from {b[0]:.2f} to {b[-1]:.2f}" for label, b in at.items()
     ),
 )
 
 # %% [markdown]
-# Sixteen pictures are twice as many as in training. Still, from two pictures to sixteen the States
-# of 64 and 256 directions are better than both nulls, no attention and the mean of the pictures. The
-# State of 16 directions is about as good as the mean from two on. This null begins with an error of 0, since
-# the mean of a single picture is the picture itself. Softmax keeps all keys and all values. It hardly
-# fades in bits, and from two pictures on it has the smallest RMS error, although this grows, too.
+# ### Capacity and noise
+#
+# **In every state tried each doubling of the number of pictures costs sharpness.** With 64 or 16 directions even a
+# single picture is blurred, because its eight rows disturb each other, and each further picture adds noise of the same
+# kind to all. In general, more than $m/8$ pictures cannot all be read exactly; and even with fewer, the trained reading
+# has an error. The bits contain a second loss: the network after the attention was trained with eight pictures in the
+# state, and it trusts what it reads as far as is right for eight.
+#
+# Sixteen pictures are twice as many as in training. Still, from two pictures to sixteen the states of 64 and 256
+# directions are better than both baselines, no attention and the mean of the pictures. The state of 16 directions is
+# about as good as the mean from two on. This second baseline begins with an error of 0, because the mean of a single
+# picture is the picture itself. Softmax keeps all keys and all values. It hardly fades in bits, and from two pictures
+# on it has the smallest RMS error, although this also grows.
 #
 # ## 5. Merge two galleries
 #
-# Two visitors walk through two galleries of four pictures each, with the same tables and the same
-# $W$, and each comes home with a State. Merging needs the two States, and no key or value.
+# Two visitors walk through two galleries of four pictures each, with the same tables and the same $W$, and each comes
+# home with a state. To merge their states we need neither keys nor values.
 #
-# **Before you run this:** two visitors walk through a gallery each, and each comes home with a State.
-# The first State is asked for a tag of the second gallery. Does it return zeros, numbers that are not
-# finite, or a mixture of rows that it has?
+# **Before you run this:** two visitors walk through a gallery each, and each comes home with a state.
+# The first state is asked for a tag of the second gallery. Does it return zeros, numbers that are not
+# finite, or a mixture of rows that it has? (How does a state turn sums into an output?)
 
 # %% tags=["answer"]
 W, params = OWN[256], tuned[256]
@@ -527,7 +533,7 @@ joined = {"shown": shown}
 for label, state in {"first": first, "second": second, "merged": merged}.items():
     joined[label] = attention.read(state, q, W).reshape(-1, 8, 8)
 at_once = attention.read(whole, q, W).reshape(-1, 8, 8)
-print(f"merged reads as the State of all eight, up to {apart(joined['merged'], at_once)}")
+print(f"the merged state reads as the state of all eight, up to {apart(joined['merged'], at_once)}")
 print("RMS error     first four   last four")
 for label in ("first", "second", "merged"):
     halves = [
@@ -539,54 +545,54 @@ for label in ("first", "second", "merged"):
 fig, errors = wall(joined, tags)
 show(
     fig,
-    caption="Compare the left four columns with the right four, in the rows of the two States and of the merged one.",
+    caption="Compare the left four columns with the right four, in the rows of the two states and of the merged one.",
     alt="Eight pictures, the first four from one gallery and the rest from another; as shown, as read from "
-    f"either State, and from both merged. RMS error over all eight: {errors}.",
+    f"either state, and from both merged. RMS error over all eight: {errors}.",
 )
 
 # %% [markdown] tags=["answer"]
-# The first State returns a mixture of rows that it has, with an error of 1.01, where its own gallery
-# has 0.26. Its weights are divided by their sum, so they always add up to 1, and nothing in the answer
-# warns of a tag that the State never saw. The merged State holds twice as many pictures, so both
-# errors rise: from 0.26 to 0.32, and from 0.08 to 0.23.
+# The first state returns a mixture of rows that it has, with an error of 1.01, whereas on its own gallery the error is
+# 0.26. After the merge the state holds twice as many pictures, so both errors rise: from 0.26 to 0.32, and from 0.08 to
+# 0.23.
 
 # %% [markdown]
-# **After the merge the pictures of both galleries come out, as from a State that has seen all eight.**
+# ### After the merge
+#
+# The weights with which a state reads are divided by their sum, so they always add up to 1, and nothing in the output
+# warns us of a tag that the state has never seen. **After the merge the pictures of both galleries come out, as from a
+# state that has seen all eight.**
 
 # %% [markdown]
 # ## Take away
 #
-# - On this look-up attention is worth nearly a bit a pixel, and the mean of the pictures, which does
-#   not depend on the tag, is worth little. Choose the task before you judge the attention.
-# - Look-ups are hard for random features. Swapped in without training, plain ones lost to having no
-#   attention at every size, and centred dense ones drew level with 1024 directions.
-# - Trained for one $W$ of 256 directions, a State of 2,560 numbers gives back the pictures of
-#   a gallery it has just seen. Pictures fade gradually, and with 64 or 16 directions the first one is
-#   blurred already.
-# - States merge up to rounding, and they also answer for tags that they never saw.
+# - On this look-up attention is worth nearly a bit per pixel, and the mean of the pictures, which does not depend on
+#   the tag, is worth little. Choose the task before you judge the attention.
+# - Look-ups are hard for random features. Without training, plain ones lost to having no attention at every size, and
+#   centred dense ones drew level with 1024 directions.
+# - Trained for one $W$ of 256 directions, a state of 2,560 numbers returns the pictures of a gallery that it has just
+#   seen. Pictures fade gradually, and with 64 or 16 directions even the first one is blurred.
+# - States merge up to rounding, and they also answer for tags that they have never seen.
 #
 # ## Where it breaks
 #
-# - The State that reads well, with 256 directions, is larger than all sixteen pictures together:
-#   2,560 numbers against 1,024. Exact attention keeps 64 keys and values of 40 numbers, just as many.
-#   A State would pay for streams longer than sixteen tags allow, or on several machines.
+# - The state that reads well, with 256 directions, is larger than all sixteen pictures together: 2,560 numbers compared
+#   with 1,024. Exact attention keeps 64 keys and values of 40 numbers, which is just as many. A state would pay for
+#   streams longer than sixteen tags allow, or on several machines.
 # - A learned table has one address for each tag and row. A new tag has none.
-# - All runs have one start and one set of pictures, and one $W$ of each size. The three draws are of
-#   galleries, and of fresh directions.
+# - All runs have one start and one set of pictures, and one $W$ for each size. The three draws are of galleries, and of
+#   fresh directions.
 #
 # ## Exercises
 #
 # None here. Two things to try:
 #
-# - Give two pictures of a gallery the same tag. What does softmax return, and what does a State?
-# - Train with galleries of two pictures in place of eight, and draw section 4 again. What does the
-#   State of 64 directions gain on small galleries, and what does it lose on large ones?
+# - Give two pictures of a gallery the same tag. What does softmax return, and what does a state?
+# - Train with galleries of two pictures instead of eight, and draw section 4 again. What does the state of 64
+#   directions gain on small galleries, and what does it lose on large ones?
 #
 # ## Further reading
 #
-# - [Schlag et al. (2021)](references.md#schlag-2021). Linear attention as a memory that is written
-#   and read, its capacity, and what to do when it is full.
-# - [Katharopoulos et al. (2020)](references.md#katharopoulos-2020). Pictures pixel by pixel with
-#   linear attention.
-# - [Choromanski et al. (2021)](references.md#choromanski-2021). The features, and pictures among the
-#   experiments.
+# - [Schlag et al. (2021)](references.md#schlag-2021). Linear attention as a memory that is written and read, its
+#   capacity, and what to do when it is full.
+# - [Katharopoulos et al. (2020)](references.md#katharopoulos-2020). Pictures pixel by pixel with linear attention.
+# - [Choromanski et al. (2021)](references.md#choromanski-2021). The features, and pictures among the experiments.

@@ -88,8 +88,8 @@ def test_centred_dense_attention_comes_near_softmax_with_many_directions(lesson,
     params["query"] = params["key"]  # so that each query looks for its key
     q, (k, v) = params["query"][asked], lesson["keys"](params, tags, shown)
     W = projections.orthogonal(np.random.default_rng(11), 16384, lesson["D"])
-    rows, null = lesson["softmax"](q, k, v, W), lesson["mean_v"](q, k, v, W)
+    rows, baseline = lesson["softmax"](q, k, v, W), lesson["mean_v"](q, k, v, W)
     dense, plain = (f(q, k, v, W) for f in (lesson["centred_dense"](params), lesson["by_features"]))
-    off, by_plain, by_null = (np.square(a - rows).mean() for a in (dense, plain, null))
-    assert off < 0.05 * by_null
+    off, by_plain, by_mean = (np.square(a - rows).mean() for a in (dense, plain, baseline))
+    assert off < 0.05 * by_mean
     assert off < by_plain / 2
