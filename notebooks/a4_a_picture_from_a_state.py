@@ -4,10 +4,10 @@
 # > **50 minutes.** Needs: lessons 12, 14 and 16 (the state, sharper features, training through features).
 # >
 # > Afterwards you can train one layer of attention to find a picture, keep a gallery in a state of constant size, say
-# > when its pictures fade, and join two galleries by merging their states.
+# > how many pictures it can hold, and join two galleries by merging their states.
 #
 # Is attention worth its cost? That depends on the task. Lesson 16 writes text, where attention is worth a fraction of a
-# bit per character. In this appendix nearly everything depends on attention. Somebody shows a *gallery* of pictures,
+# bit per character. This appendix is about a task of another kind. Somebody shows a *gallery* of pictures,
 # each under a *tag*, then names one of the tags and asks for its picture, pixel by pixel. A memory that returns what
 # was stored under a key is called an *associative memory*. Because the answer is a picture, we can see what an estimate
 # of attention gets wrong.
@@ -439,9 +439,9 @@ show(
 # directions they blur, and with 16 they are ghosts.** The RMS errors are 0.28, 0.57 and 0.78 grey values. The last row
 # is the baseline: mean(V) is the same for every tag and every row, and its error is 0.90.
 #
-# ## 4. When does a picture fade?
+# ## 4. How many pictures does a state hold?
 #
-# How many pictures can a state hold? The features of a key are a vector of $m$ numbers, and among more than $m$ such
+# The features of a key are a vector of $m$ numbers, and among more than $m$ such
 # vectors some are linear combinations of others. So a state of $m$ directions cannot keep more than $m$ arbitrary rows
 # apart exactly. A picture has eight rows, so 16 directions are enough for two pictures at most, 64 for eight, and 256
 # for more than all sixteen tags.
