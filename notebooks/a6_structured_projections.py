@@ -1,18 +1,21 @@
 # %% [markdown]
 # # Structured projections: replace the random matrix
 #
-# > **60 minutes.** Needs: lesson 05 (orthogonal directions and the rules for their norms), Kronecker products, a
-# > little about Monte Carlo integration. Not needed later.
+# > **60 minutes.** Needs: lesson 05 (orthogonal directions and the rules for their norms), Kronecker products, a little
+# > about Monte Carlo integration. Not needed later.
 # >
-# > Afterwards you can apply a Hadamard matrix in $O(d \log d)$, build structured orthogonal
-# > directions and say where they fail, and choose between orthogonal, structured, simplex and
-# > quasi-random directions for given data and a given integrand.
+# > Afterwards you can multiply by a Hadamard matrix in $O(d \log d)$, construct structured orthogonal directions and
+# > say where they fail, and choose between orthogonal, structured, simplex and quasi-random directions for given data
+# > and a given integrand.
 #
-# Lesson 05 ends with a table of ways to spread directions, and this appendix holds what stands behind it.
-# Orthogonal directions cost $d^2$ numbers to store and $d^2$ multiplications for each point. Structured
-# directions take only some $d \log d$ operations, and are the ones to use where $d$ is in the thousands. Sobol points
-# are even in each coordinate, and help most where differences lie along one axis. Both also have data on which they
-# hurt, and we find these, too.
+# Lesson 05 draws orthogonal directions, and it only mentions three other ways to spread directions out. This appendix
+# derives all three and measures where each of them helps and where it hurts.
+#
+# Orthogonal directions need $d^2$ stored numbers, and $d^2$ multiplications for each point. *Structured* directions
+# replace the random matrix by a product of simple factors, which needs on the order of $d \log d$ operations. *Simplex*
+# directions make the angles between the directions even larger than right angles. *Sobol* points do not look at angles:
+# they fill a cube more evenly than random points do. None of the three is best for all data, so the question throughout
+# is what kind of difference $\delta = x - y$ each of them is good for.
 
 # %%
 import timeit
@@ -28,22 +31,23 @@ from performer_course.figures import COLORS, compared, show, trend
 xp = get_backend()
 
 
-def apart(a, b):
-    """The largest gap between two arrays, in words where it is rounding."""
-    gap = np.abs(a - b).max()
-    return "below 1e-12" if gap < 1e-12 else f"{gap:.1e}"
+def difference(a, b):
+    """The largest difference between two arrays, in words if it is only rounding."""
+    largest = np.abs(a - b).max()
+    return "below 1e-12" if largest < 1e-12 else f"{largest:.1e}"
 
 
 # %% [markdown]
 # ## 1. Hadamard's matrix and its fast transform
 #
-# A *Hadamard matrix* has entries $\pm1$ and orthogonal rows. We scale its rows to length one. Sylvester's
-# recursion doubles such a matrix:
+# A *Hadamard matrix* has entries $\pm1$ and orthogonal rows. We scale its rows to length one, which makes it an
+# orthogonal matrix. Sylvester's recursion doubles the size of such a matrix:
 #
 # $$H_1 = (1), \qquad H_{2D} = \frac{1}{\sqrt2} \begin{pmatrix} H_D & H_D \\ H_D & -H_D
 # \end{pmatrix} .$$
 #
-# $H_D$ has shape $(D, D)$, with $D$ a power of two. It is orthogonal and symmetric, so it is its own inverse.
+# Here $H_D$ has shape $(D, D)$, and $D$ is a power of two. The matrix is orthogonal and symmetric, so it is its own
+# inverse.
 
 
 # %%
@@ -56,25 +60,26 @@ def hadamard_matrix(D):
 
 
 H = hadamard_matrix(16)
-print(f"gap between H H and I: {apart(H @ H, np.eye(16))}")
-print(f"gap to SciPy's, over √16: {apart(H, scipy.linalg.hadamard(16) / 4)}")
+print(f"difference between H H and I: {difference(H @ H, np.eye(16))}")
+print(f"difference from SciPy's over √16: {difference(H, scipy.linalg.hadamard(16) / 4)}")
 print("H_4 times 2:\n", np.sign(hadamard_matrix(4)).astype(int))
 
 # %% [markdown]
-# A product with $H_D$ takes $D^2$ operations if one forgets where the matrix came from. The recursion shows a
-# faster way. Of a vector with the halves $a$ and $b$, only $H(a + b)$ and $H(a - b)$ are needed:
+# If we treat $H_D$ like any other matrix, a product with it takes $D^2$ operations. The recursion shows a faster
+# method. If a vector has the halves $a$ and $b$, we only need $H_D (a + b)$ and $H_D (a - b)$:
 #
 # $$H_{2D} \begin{pmatrix} a \\ b \end{pmatrix} = \frac{1}{\sqrt2}
 # \begin{pmatrix} H_D (a + b) \\ H_D (a - b) \end{pmatrix} .$$
 #
-# These are two products of half the size and $2D$ additions: $T(2D) = 2\, T(D) + 2D$. **By
-# halves, a product with Sylvester's matrix of $D$ rows takes $D \log_2 D$ additions instead of $D^2$ operations.**
-# This is the *fast Walsh–Hadamard transform*.
+# These are two products of half the size and $2D$ additions, so the number of additions obeys $T(2D) = 2\, T(D) + 2D$.
+# **When the vector is halved again and again, a product with Sylvester's matrix of $D$ rows takes $D \log_2 D$
+# additions instead of $D^2$ operations.** This is the *fast Walsh–Hadamard transform*. It does for Hadamard matrices
+# what the fast Fourier transform does for waves.
 
 
 # %%
 def fast_transform(x):
-    """H x for x (D, n), by halves."""
+    """H x for x (D, n), from its two halves."""
     if len(x) == 1:
         return x
     a, b = np.split(x, 2)
@@ -83,26 +88,29 @@ def fast_transform(x):
 
 rng = np.random.default_rng(0)
 x = rng.normal(size=(16, 3))
-print(f"gap between recursion and matrix: {apart(fast_transform(x), H @ x)}")
-print(f"gap between projections.fwht and matrix: {apart(projections.fwht(x), H @ x)}")
+print(f"difference between recursion and matrix: {difference(fast_transform(x), H @ x)}")
+print(f"difference between projections.fwht and matrix: {difference(projections.fwht(x), H @ x)}")
 print("     D   D² multiplications   D log₂ D additions")
 for D in (64, 1024, 4096):
     print(f"{D:6,d}   {D**2:18,d}   {D * int(np.log2(D)):18,d}")
 
 # %% [markdown]
-# The package's `projections.fwht` does the same without recursion, along the *leading* axis. There each
-# *butterfly* $(a + b, a - b)$ works on whole rows, each in one piece of memory.
+# The package's `projections.fwht` does the same without recursion, along the *leading* axis. Each *butterfly*
+# $(a + b, a - b)$ then works on whole rows, and each row is one contiguous piece of memory.
 #
 # ## 2. Structured orthogonal directions
 #
-# $H$ is orthogonal but not random. A diagonal matrix of random signs is random but does not mix. Yu et al. (2016)
-# alternate the two, with three independent matrices of signs $D_1$, $D_2$ and $D_3$:
+# The matrix $H$ is orthogonal but not random. A diagonal matrix of random signs is random, but it does not mix the
+# coordinates. Yu et al. (2016) alternate the two, with three independent diagonal matrices of random signs $D_1$, $D_2$
+# and $D_3$:
 #
 # $$W = \sqrt d\; H D_1 H D_2 H D_3 .$$
 #
-# **Where $d$ is a power of two, structured directions are exactly orthogonal rows of norm $\sqrt d$, made from $3d$
-# random signs.** For another $d$, $x$ is padded with zeros, and for $m > d$ blocks are stacked. The package has
-# the rows as `projections.hadamard`, and `projections.hadamard_transform` applies them without ever forming a matrix.
+# A product of orthogonal matrices is orthogonal. **Where $d$ is a power of two, structured directions are exactly
+# orthogonal rows of norm $\sqrt d$, made from $3d$ random signs.** If $d$ is not a power of two, $x$ is padded with
+# zeros, and for $m > d$ blocks are stacked. Features made from such rows are called *structured orthogonal random
+# features* (SORF). In the package, `projections.hadamard` returns the rows, and `projections.hadamard_transform`
+# applies them without ever forming a matrix.
 
 # %%
 d = 16
@@ -111,14 +119,15 @@ D1, D2, D3 = (np.diag(row) for row in signs[0])
 by_hand = d**0.5 * H @ D1 @ H @ D2 @ H @ D3
 rows = projections.hadamard(np.random.default_rng(1), d, d)
 applied = projections.hadamard_transform(signs, x)  # W x, (16, 3)
-print(f"gap between rows and √d H D₁ H D₂ H D₃: {apart(rows, by_hand)}")
-print(f"gap between transform and W x: {apart(applied, by_hand @ x)}")
-print(f"gap between W Wᵀ and d I: {apart(rows @ rows.T, d * np.eye(d))}")
+print(f"difference between rows and √d H D₁ H D₂ H D₃: {difference(rows, by_hand)}")
+print(f"difference between transform and W x: {difference(applied, by_hand @ x)}")
+print(f"difference between W Wᵀ and d I: {difference(rows @ rows.T, d * np.eye(d))}")
 
 # %% [markdown]
-# How much faster is that? Fewer operations are not yet less time. There is also a way in between. Sylvester's matrix
-# is a Kronecker product, $H_{ab} = H_a \otimes H_b$. So one may lay out $x$ as an $a \times b$ table, and multiply its
-# columns by $H_a$ and its rows by $H_b$: two *small* matrix products of $O(D^{3/2})$ operations.
+# How much faster is that? Fewer operations do not always take less time, so we have to measure. There is also a
+# compromise between the dense product and the fast transform. Sylvester's matrix is a Kronecker product,
+# $H_{ab} = H_a \otimes H_b$. We can therefore arrange $x$ as an $a \times b$ table, multiply its columns by $H_a$ and
+# its rows by $H_b$, and have two *small* matrix products of $O(D^{3/2})$ operations in all.
 
 
 # %%
@@ -131,15 +140,16 @@ def kronecker_transform(x):
     return (H_a @ inner.reshape(a, -1)).reshape(D, n)  # columns of the table
 
 
-print(f"gap between two small products and matrix: {apart(kronecker_transform(x), H @ x)}")
+print(f"difference between table and matrix: {difference(kronecker_transform(x), H @ x)}")
 
 # %% [markdown]
-# For 100 points and growing $d$ we take the time of a dense product, of three fast transforms, and of three
-# transforms as small products.
+# For 100 points and growing $d$ we time a dense product, three fast transforms, and three transforms computed as small
+# products. The dense product takes the most operations, but a processor runs it at nearly full speed. Each of the
+# $3 \log_2 d$ steps of the transforms does little arithmetic and reads and writes all the data once.
 #
-# **Before you run this:** at $d = 64$ the dense product takes $64^2 = 4096$ multiplications for a point, and three
-# fast transforms take $3 \cdot 64 \cdot 6 = 1152$ additions. Which one is faster there, and from which $d$ on does
-# the other one win?
+# **Before you run this:** at $d = 64$ the dense product takes $64^2 = 4096$ multiplications for each point, and three
+# fast transforms take $3 \cdot 64 \cdot 6 = 1152$ additions, 3.6 times fewer. At $d = 4096$ they take 114 times fewer.
+# Which of the two is faster at $d = 64$, which at $d = 4096$, and where, roughly, does the order change?
 
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -181,29 +191,28 @@ show(
 
 # %% [markdown] tags=["answer"]
 # In the run that is printed, the dense product is faster than the fast transforms up to $d = 512$ and slower from
-# $d = 1024$ on. The small products overtake it between 256 and 512. For 100 points of $d = 64$ the dense
-# product is faster than the fast transforms, although it takes more operations. Matrix products are what processors
-# do best, and each of the $3 \log_2 d$ steps of the transforms goes once through memory. So where the curves cross
-# depends on the computer, and on the number of points.
+# $d = 1024$ on. The small products overtake it between 256 and 512.
 
 # %% [markdown]
-# An attention head often has $d = 64$. There SORF, as the construction is called (*structured orthogonal random
-# features*), saves no time. With $d$ in the thousands, such as for images or for the width of a model, it is what
-# one would use: it is faster, at $d = 4096$ by the ratios in the fold, and stores $3d$ signs in place of $d^2$ numbers.
+# For 100 points with $d = 64$, the dense product is faster than three fast transforms, although it takes more
+# operations, because matrix products are what processors do best. The advantage of the transforms grows with $d$, but
+# where the curves cross depends on the computer and on the number of points.
+#
+# An attention head often has $d = 64$, and there SORF saves no time. With $d$ in the thousands, for images or for the
+# width of a model, SORF is the natural choice: at $d = 4096$ it is faster, as the table and the figure of this section
+# show, and it stores $3d$ signs instead of $d^2$ numbers.
 #
 # ## 3. What structured directions estimate
 #
-# The rows have norm $\sqrt d$, not χ. If their directions were uniform, the mean of
-# $\cos(\omega^\top\delta)$ would be the function of `norms="fixed"` in lesson 05, a Bessel kernel. With
-# $r = \|\delta\|$ and uniform directions it is
+# The rows have norm $\sqrt d$, not a random χ norm. If their directions were uniform, the mean of
+# $\cos(\omega^\top\delta)$ at $r = \|\delta\|$ would therefore not be $e^{-r^2/2}$. It would be the Bessel kernel of
+# `norms="fixed"` in lesson 05, which the package computes as `theory.fixed_norm_mean` and which we call $j(r^2)$.
 #
-# $$j(r^2) = \sum_{k \ge 0} \frac{(-d\, r^2/4)^k}{k!\; \tfrac d2 (\tfrac d2 + 1) \cdots (\tfrac d2 + k - 1)}
-# \qquad\text{and not}\qquad e^{-r^2/2} .$$
-#
-# **With finitely many signs the directions cannot be uniform, so the mean depends on the direction of $\delta$.**
-# For small $d$ we can compute it exactly, as an average over all $2^{2d}$ choices of two of the three diagonals. The
-# mean over $D_3$ has a closed form, $\prod_j \cos(v_j \delta_j)$, where $v$ is the rest of the row. Averaged over
-# all directions of $\delta$, the mean must be $j$. We look at $d = 8$, first at $r = 2$, then at shorter $\delta$.
+# But are the directions uniform? **With finitely many signs the directions cannot be uniform, so the mean depends on
+# the direction of $\delta$.** For small $d$ we can compute it exactly, as an average over all $2^{2d}$ choices of two
+# of the three diagonals. The mean over $D_3$ has a closed form, $\prod_j \cos(v_j \delta_j)$, where $v$ is the rest of
+# the row. If we average the result over all directions of $\delta$, we must get $j$ again. We do this for $d = 8$,
+# first at $r = 2$ and then for shorter $\delta$.
 
 # %%
 axis, diagonal = np.eye(8)[0], np.ones(8) / 8**0.5
@@ -237,20 +246,21 @@ ax.legend()
 gaps = [np.abs(mean - bell).max() for mean in (j, along_axis, along_diagonal)]
 show(
     fig,
-    caption="Follow each thin curve to the right of r = 1, and see how far it is from the wide one.",
+    caption="Follow each thin curve to the right of r = 1, and see how far it is from the thick one.",
     alt="The exact mean of the estimate against the distance in 8 dimensions. The largest distance "
     f"from the Gaussian kernel is {gaps[0]:.3f} for fixed norms with uniform directions, "
     f"{gaps[1]:.3f} for structured ones with δ along the axis and {gaps[2]:.3f} along the diagonal.",
 )
 
 # %% [markdown]
-# At $r = 2$ the mean is 0.0255 along an axis and 0.0662 along the diagonal. Over 60 directions it is 0.0565 on
-# average, close to the 0.0568 of fixed norms. For small $r$ the bias of fixed norms is $-r^4/(4(d+2))$. The
-# part that depends on the direction is smaller. Its leading term is
-# $\bigl(\tfrac{3 r^4}{d + 2} - \sum_i \delta_i^4\bigr) / 3d^2$, the last column (`theory.hadamard_departure`).
+# At $r = 2$ the mean is 0.0255 along an axis and 0.0662 along the diagonal. Averaged over 60 directions it is 0.0565,
+# close to the 0.0568 of fixed norms. So there are two biases. The first is the bias of fixed norms, which for small $r$
+# is $-r^4/(4(d+2))$. The second depends on the direction of $\delta$ and is smaller. Its leading term is
+# $\bigl(\tfrac{3 r^4}{d + 2} - \sum_i \delta_i^4\bigr) / 3d^2$, which is the last column of the table
+# (`theory.hadamard_departure`).
 #
-# What of the mean squared error? Watch a unit vector on its way through the stages, with
-# $d = 16$: $e_1$, one axis, and a generic $u$.
+# What about the mean squared error? To see where randomness comes in, we follow two unit vectors through the three
+# stages, with $d = 16$: the vector $e_1$, which lies along an axis, and a random vector $u$.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -265,7 +275,7 @@ def stages(u, signs):
 generic = np.random.default_rng(4).normal(size=16)
 generic /= np.linalg.norm(generic)
 e1, ones = np.eye(16)[0], np.ones(16) / 4
-paths = {name: stages(u, signs[0]) for name, u in (("$e_1$", e1), ("generic", generic))}
+paths = {name: stages(u, signs[0]) for name, u in (("$e_1$", e1), ("random", generic))}
 for name, path in paths.items():
     sizes = [len(np.unique(np.abs(row).round(9))) for row in path]
     print(f"{name.strip('$'):8} different absolute values before and after each stage: {sizes}")
@@ -281,25 +291,27 @@ for row, (name, path), color in zip(axes, paths.items(), COLORS, strict=False):
     row[0].set_ylabel(name)
 show(
     fig,
-    caption="Compare the two rows after the first stage: what has become of one axis, and of a generic vector.",
+    caption="Compare the two rows after the first stage: what has become of one axis, and of a random vector.",
     alt="The 16 entries of a unit vector before and after each of three stages. One axis becomes a constant of "
     f"absolute value {np.abs(paths['$e_1$'][1]).max():.2f} after the first stage, and has "
-    f"{len(np.unique(np.abs(paths['$e_1$'][2]).round(9)))} different absolute values after the second; a generic "
-    "vector looks random from the first stage on.",
+    f"{len(np.unique(np.abs(paths['$e_1$'][2]).round(9)))} different absolute values after the second; the random "
+    "vector has no visible pattern at any stage.",
 )
 
 # %% [markdown]
-# The first stage turns $e_1$ into the constant vector $\pm d^{-1/2} (1, \dots, 1)$, because $D_3$ chooses only its
-# sign. Along an axis the first of the three stages is used up without mixing anything. A vector of equal absolute
-# values, such as $(1, \dots, 1)$, starts where $e_1$ is after one stage. So it has the law that $e_1$ has with one
-# stage more. How large is the error? `mse` measures it, in units of the exact error of independent rows.
+# The first stage turns $e_1$ into the constant vector $\pm d^{-1/2} (1, \dots, 1)$, because $D_3$ only chooses its
+# sign. So along an axis, the first of the three stages is used up without mixing anything. A vector whose entries have
+# equal absolute values, such as $(1, \dots, 1)$, starts where $e_1$ is after one stage. With $k$ stages it therefore
+# has the distribution that $e_1$ has with $k + 1$ stages.
+#
+# How large is the error? The function `mse` measures it, as a multiple of the exact error of independent rows.
 
 
 # %%
 def mse(draw, delta, m, draws=2000, seed=3):
     """E (mean of cos(ωᵀδ) − e^{−‖δ‖²/2})² for each δ of delta (n, d), over draws of m rows.
 
-    Returns it and its standard error, both over the exact value for independent rows.
+    Returns it and its standard error, both divided by the exact value for independent rows.
     """
     W_rng = np.random.default_rng(seed)
     W = np.stack([draw(W_rng, m, delta.shape[1]) for _ in range(draws)])  # (draws, m, d)
@@ -316,9 +328,9 @@ def random_directions(d, n=12):
 
 
 # %% [markdown]
-# **Before you run this:** at $r = 3$, along $e_1$ with $d = m = 16$, is the mean squared error of structured directions
-# half of that of independent ones, the same, or three times as large? What would a fourth stage $H D_4$ change? And is it
-# better or worse with $d = m = 64$?
+# **Before you run this:** along $e_1$, only two of the three stages mix. At $r = 3$, with $d = m = 16$, is the mean
+# squared error of structured directions about half the error of independent ones, the same, or three times as large?
+# What would a fourth stage $H D_4$ change? And does the comparison get better or worse with $d = m = 64$?
 
 # %% tags=["answer"]
 d, r = 16, np.array([1.0, 2.0, 3.0, 2 * np.pi])
@@ -342,44 +354,47 @@ print(f"{'12 random δ, 3 stages':25}" + "".join(f"{x.min():5.2f} to {x.max():.2
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 W_rng = np.random.default_rng(3)  # the draws of the first line
 W = np.stack([projections.hadamard(W_rng, 16, 16) for _ in range(2000)])
-alike, counts = np.unique(np.cos(2 * np.pi * W[..., 0]).mean(axis=1).round(9), return_counts=True)
+means, counts = np.unique(np.cos(2 * np.pi * W[..., 0]).mean(axis=1).round(9), return_counts=True)
 assert np.allclose(4 * W[..., 0] % 1, 0)  # multiples of ¼
 print("along e₁, 3 stages, r = 2π, d = m = 16: the mean of 16 cosines in 2,000 draws")
-print(", ".join(f"{int(value)} in {count}" for value, count in zip(alike, counts, strict=True)))
+print(", ".join(f"{int(value)} in {count}" for value, count in zip(means, counts, strict=True)))
 
 # %% [markdown] tags=["answer"]
-# At $r = 3$ the error of structured directions is three times that of independent ones. A fourth stage mends about
-# half of that loss. With $d = m = 64$ hardly any loss is left at the four distances. Along an axis of 16
-# dimensions, structured directions beat independent ones at $r = 1$ and lose to them at $r = 2$, $3$ and $2\pi$.
+# At $r = 3$ the error of structured directions is nearly three times the error of independent ones. A fourth stage
+# removes about half of that loss. With $d = m = 64$ hardly any loss is left at the four distances.
 
 # %% [markdown]
-# Along the diagonal structured directions lose, too, but only further out. At $r = 2\pi$ there is an echo: with $d = 16$ the entries of
-# the rows along $e_1$ are multiples of $\frac14$, so each cosine is 1, 0 or −1. In half of the draws all 16 are 1, or
-# all are −1, where the kernel has long been zero.
+# Along an axis of 16 dimensions, structured directions beat independent ones at $r = 1$ and lose to them at $r = 2$,
+# $3$ and $2\pi$. Along the diagonal they also lose, but only at larger distances. At $r = 2\pi$ there is an echo. With
+# $d = 16$ the entries of the rows along $e_1$ are multiples of $\frac14$, so each cosine is 1, 0 or −1. In half of the
+# draws all 16 cosines are 1 or all are −1, at a distance where the kernel is almost zero.
 #
-# Why do more dimensions help? The second stage adds up $d$ random signs for each entry, and sums of 64 signs are nearly
-# normal, as the entries of a random direction are. Along $e_1$ with $d = 8$ the error at $r = 3$ is nearly eight times that of
-# independent rows. So the trap is one of few dimensions. For sparse data or rows of $\pm1$ there are two remedies. A fourth
-# stage costs another $d \log d$ operations, and Choromanski et al. (2017) study such longer products. A random rotation
-# of the data makes every direction of $\delta$ random, at $d^2$ operations for each point, once.
+# Why do more dimensions help? The second stage adds up $d$ random signs for each entry, and by the central limit
+# theorem a sum of 64 signs is nearly normal, as an entry of a random direction is. With fewer signs it is not: along
+# $e_1$ with $d = 8$ the error at $r = 3$ is nearly eight times the error of independent rows. So this failure is one of
+# few dimensions.
+#
+# If the data are sparse, or if their rows consist of $\pm1$, there are two remedies. A fourth stage costs another
+# $d \log d$ operations; Choromanski et al. (2017) study such longer products. A random rotation of the data makes every
+# direction of $\delta$ random. It costs $d^2$ operations for each point, once.
 #
 # ## 4. Simplex directions: further apart than orthogonal
 #
-# Orthogonal is not the furthest that $d$ directions can spread. The corners of a regular simplex have an obtuse
-# angle between any two, with cosine $-1/(d - 1)$, and they add up to zero. With χ norms and a uniform rotation each
-# row is $\mathcal{N}(0, I)$ as before (Reid et al., 2023).
+# Orthogonal is not the furthest that $d$ directions can be spread. At the corners of a regular *simplex*, any two unit
+# vectors form an obtuse angle, whose cosine is $-1/(d - 1)$, and all $d$ of them add up to zero. With χ norms and a
+# uniform rotation, each row taken alone is $\mathcal{N}(0, I)$ as before (Reid et al., 2023).
 
 # %%
 W = projections.simplex(np.random.default_rng(5), 6, 6)
 unit = W / np.linalg.norm(W, axis=1, keepdims=True)
 cosines = (unit @ unit.T)[~np.eye(6, dtype=bool)]
-print(f"gap between all cosines and −1/(d − 1) = {-1 / 5:.2f}: {apart(cosines, -1 / 5)}")
-print(f"gap between the sum of the unit vectors and 0: {apart(unit.sum(axis=0), 0)}")
+print(f"difference between cosines and −1/(d − 1) = {-1 / 5:.2f}: {difference(cosines, -1 / 5)}")
+print(f"difference between the sum of the unit vectors and 0: {difference(unit.sum(axis=0), 0)}")
 
 # %% [markdown]
-# Are simplex directions better? It depends on the integrand. One is $e^{\omega^\top z}$, which we meet again in lesson
-# 09. There a long $\omega$ along $z$ gives a huge value. The other is $\cos(\omega^\top\delta)$, for which $\omega$ and
-# $-\omega$ are the same direction.
+# Are simplex directions better? That depends on the integrand, and this course has two of them. One is
+# $e^{\omega^\top z}$, which we meet again in lesson 09. It is huge if $\omega$ is long and points along $z$. The other
+# is $\cos(\omega^\top\delta)$, for which $\omega$ and $-\omega$ are the same direction.
 #
 # **Before you run this:** for which integrand, $e^{\omega^\top z}$ or $\cos(\omega^\top\delta)$, should a partner that
 # points *away* help more than one at a right angle?
@@ -419,20 +434,25 @@ axes[0].legend(loc="lower right")
 show(
     fig,
     caption="Compare which of the two curves lies lower at short lengths, left and right.",
-    alt="Exact variance over independent directions, against the length. For the cosine orthogonal "
-    f"is {compared(cos_orthogonal, cos_simplex, 'lower', 'higher')} ({cos_orthogonal:.2f} against {cos_simplex:.2f} at length √½); for the exponential "
-    f"simplex is far {compared(exp_simplex, exp_orthogonal, 'lower', 'higher')} ({exp_simplex:.2f} against {exp_orthogonal:.2f}) and both tend to 1.",
+    alt="Exact variance divided by the variance of independent directions, against the length. With the cosine, orthogonal "
+    f"is {compared(cos_orthogonal, cos_simplex, 'lower', 'higher')} ({cos_orthogonal:.2f} against {cos_simplex:.2f} at length √½); with the exponential, "
+    f"simplex is far {compared(exp_simplex, exp_orthogonal, 'lower', 'higher')} ({exp_simplex:.2f} against {exp_orthogonal:.2f}), and both tend to 1.",
 )
 
 # %% [markdown] tags=["answer"]
-# A partner that points away helps the exponential, because it makes up for a long $\omega$ along $z$. For the cosine
-# pointing away is no better than pointing along. **At length $\sqrt{1/2}$ in 8 dimensions, simplex directions help
-# the exponential far more than orthogonal ones do, and the cosine less.**
+# The exponential: at length $\sqrt{1/2}$ in 8 dimensions, simplex directions leave 0.21 of the variance of independent
+# ones, and orthogonal directions leave 0.88. With the cosine the order is reversed, 0.38 and 0.26.
 
 # %% [markdown]
-# Reid et al. (2023) prove: of all ways to choose the angles without looking at the norms, simplex directions are
-# best for positive features. The exponential measured, with $\|z\|^2 = \frac12$, $d = m = 8$, and the quantity
-# $\mathbb{E}\, e^{\omega^\top z} = e^{\|z\|^2/2}$; compare each measured error with its formula:
+# When one $\omega$ is long and points along $z$, its exponential is far too large. A partner that points away has a
+# small exponential and makes up for it, which is also why antithetic sampling, the pair $\omega$ and $-\omega$ of
+# lesson 05, works for exponentials. With the cosine, pointing away is no better than pointing along. **At length
+# $\sqrt{1/2}$ in 8 dimensions, simplex directions help the exponential far more than orthogonal ones do, and the cosine
+# less.**
+#
+# Reid et al. (2023) prove that, of all choices of the angles that do not look at the norms, simplex directions are best
+# for positive features. We measure the exponential with $\|z\|^2 = \frac12$ and $d = m = 8$, where the exact value is
+# $\mathbb{E}\, e^{\omega^\top z} = e^{\|z\|^2/2}$. Compare each measured error with its formula:
 
 # %%
 z = 0.5**0.5 * np.eye(8)[0]
@@ -457,15 +477,17 @@ bound = theory.orthogonal_positive_bound(half, half, 8) / theory.positive_mse(ha
 print(f"orthogonal over iid: {formulas['orthogonal'] / formulas['iid']:.2f}, at most {bound:.2f}")
 
 # %% [markdown]
-# All three errors agree with their formulas within two standard errors. The last number is the bound of the
-# Performer paper (Choromanski et al., 2021, Theorem 2). It is close: orthogonal directions leave 0.88 of the error of
+# All three errors agree with their formulas within two standard errors. The last number is the bound of the Performer
+# paper (Choromanski et al., 2021, Theorem 2). It is close here: orthogonal directions leave 0.88 of the error of
 # independent ones, and the bound allows 0.89.
 #
-# ## 5. Quasi-random directions
+# ## 5. Quasi-Monte Carlo: Sobol points
 #
-# A third way does not look at angles at all. Sobol points fill the unit cube more evenly than chance, and with a
-# random scrambling the estimate stays unbiased. Scrambled, each point alone is uniform. The inverse of the normal
-# distribution function carries it to $\mathcal{N}(0, I)$, coordinate by coordinate.
+# The third method does not look at angles at all. *Quasi-Monte Carlo* replaces random points by points that are
+# constructed to fill the unit cube evenly. We use the *Sobol sequence*, and randomise it by a *scrambling*, which
+# changes the digits of the coordinates at random but keeps the points even. Each scrambled point, taken alone, is
+# uniform in the cube, so the estimate stays unbiased. The inverse of the normal distribution function, applied to each
+# coordinate, turns it into a point of $\mathcal{N}(0, I)$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 flat = {
@@ -486,21 +508,23 @@ show(
     fig,
     caption="Look for cells without a point, and for cells with several.",
     alt="64 points in the unit square, cut into 8 by 8 cells. Of the cells "
-    f"{empty[0]} are empty with independent points, which stand in clumps, and {empty[1]} with Sobol points, one "
+    f"{empty[0]} are empty with independent points, which form clumps, and {empty[1]} with Sobol points, one "
     "in each.",
 )
 
 # %% [markdown]
-# Independent points err by $1/\sqrt m$, points as even as Sobol's by about $1/m$. Scrambling makes it better still: for
-# smooth integrands the RMS error falls like $m^{-3/2}$, up to logarithms (Owen, 1997). Our integrand is smooth only
-# inside the cube: near its faces, where coordinates of $\omega$ go to infinity, the cosine oscillates ever faster. So we
-# measure the rate. In many dimensions a few points cannot be even in all pairs of coordinates at once.
+# The error of $m$ independent points is proportional to $1/\sqrt m$. Points as even as the Sobol sequence have an error
+# of about $1/m$, and scrambling improves that further: for smooth integrands the root-mean-square (RMS) error falls
+# like $m^{-3/2}$, up to logarithms (Owen, 1997). But our integrand is smooth only inside the cube. Near the faces,
+# where coordinates of $\omega$ go to infinity, the cosine oscillates ever faster, so we have to measure the rate. There
+# is a second obstacle: in many dimensions, a few points cannot be even in all pairs of coordinates at once.
 #
-# **Before you run this:** the RMS error of independent points falls with slope $-1/2$ in $\log m$. With $r = 1$ and $m$
-# from 16 to 256, what slope do you expect of scrambled Sobol points in 2 dimensions, and in 16?
+# **Before you run this:** the RMS error of independent points has the slope $-1/2$ when its logarithm is plotted
+# against $\log m$. With $r = 1$ and $m$ from 16 to 256, what slope do you expect of scrambled Sobol points in 2
+# dimensions, and in 16?
 
 # %% tags=["answer"]
-print("slope, r = 1       δ along e₁   12 random directions: middle, range")
+print("slope, r = 1       δ along e₁   12 random directions: median, range")
 for D, ms in ((2, (16, 256)), (2, (64, 1024)), (4, (16, 256)), (16, (16, 256))):
     delta = np.concatenate([np.eye(D)[:1], random_directions(D)])
     low, high = (np.log(mse(projections.sobol, delta, m, draws=400)[0] / m) / 2 for m in ms)
@@ -509,18 +533,19 @@ for D, ms in ((2, (16, 256)), (2, (64, 1024)), (4, (16, 256)), (16, (16, 256))):
     print(f"d = {D:2d}, m {ms[0]} to {ms[1]:4d} {along:8.2f} {np.median(slopes):12.2f}, {span}")
 
 # %% [markdown] tags=["answer"]
-# In 2 dimensions the middle slope of twelve directions is −1.17, and −1.06 for larger $m$. In 16 it is −0.81.
+# In 2 dimensions the median slope of twelve directions is −1.17, and −1.06 for larger $m$. In 16 dimensions it is
+# −0.81.
 
 # %% [markdown]
-# For our cosines, the RMS error of Sobol points in 2 dimensions falls about like $1/m$. Owen's rate needs an
-# integrand that is smooth up to the faces of the cube, and ours is not.
+# For our cosines, the RMS error of Sobol points in 2 dimensions falls about like $1/m$. Owen's rate needs an integrand
+# that is smooth up to the faces of the cube, and ours is not.
 #
-# Sobol points are made for the *coordinates*: each coordinate alone is spread with perfect evenness, in any dimension.
-# So the direction of $\delta$ must matter, as with structured directions.
+# Sobol points are made for the *coordinates*: in any dimension, each coordinate alone is spread perfectly evenly. So
+# the direction of $\delta$ must matter, as it does for structured directions.
 #
-# **Before you run this:** in 64 dimensions and for a random direction of $\delta$, of length 1, 128 Sobol points leave
-# about two thirds of the squared error of independent ones. How much do they leave for $\delta$ along $e_1$: about as
-# much, a tenth, or less than a hundredth?
+# **Before you run this:** let $\delta$ have length 1 in 64 dimensions. Along a random direction, 128 Sobol points
+# typically leave about 0.7 of the squared error of independent ones. How much do they leave for $\delta$ along $e_1$:
+# about as much, a tenth, or less than a hundredth?
 
 # %% tags=["answer"]
 dims = (2, 4, 8, 16, 32, 64)
@@ -559,9 +584,9 @@ ax.minorticks_off()
 ax.legend(fontsize="small")
 show(
     fig,
-    caption="Follow Sobol points from 2 to 64 dimensions: along an axis, along the diagonal, and along twelve random "
-    "directions (band). Then compare orthogonal ones.",
-    alt="MSE over that of independent directions at 128 directions, against the dimension. Sobol points with δ along "
+    caption="Follow the Sobol points from 2 to 64 dimensions, along an axis, along the diagonal, and along twelve random "
+    "directions (band). Then compare them with the orthogonal directions.",
+    alt="MSE of 128 directions divided by the MSE of 128 independent ones, against the dimension. Sobol points with δ along "
     f"an axis stay near {along[-1]:.4f} up to 64 dimensions; along the diagonal they "
     f"{trend([diagonal[0], diagonal[-1]], 'fall', 'rise')} to {diagonal[-1]:.2f}, and along twelve random directions to "
     f"{low[-1]:.2f} to {high[-1]:.2f}. Orthogonal directions {trend(orthogonal, 'fall', 'rise')} from "
@@ -569,14 +594,15 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# Along $e_1$ they leave about 0.002 of the squared error, because the problem has one dimension there, and the points
-# are even in each coordinate. The spread of this column is noise.
+# Along $e_1$ they leave about 0.002 of the squared error, because along an axis the problem has only one dimension, and
+# the points are even in each coordinate. The differences within this column are noise.
 
 # %% [markdown]
 # **At $r = 1$ along an axis, 128 Sobol points are hundreds of times better than independent directions, from 2 to 64
-# dimensions.** Along random directions they get worse with the dimension: in 64 they are worse than independent ones
-# along some of the twelve. Orthogonal directions get better: with 128 rows they are ahead along all twelve from 16
-# dimensions on, but only just in 16. Both verdicts depend on the distance and on the number of rows.
+# dimensions.** Along random directions they get worse as the dimension grows, and in 64 dimensions they are worse than
+# independent directions along some of the twelve. Orthogonal directions get better instead: with 128 rows they are
+# ahead along all twelve from 16 dimensions on, although only just in 16. Both verdicts depend on the distance and on
+# the number of rows, so the next cell varies both.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 r = np.array([0.25, 0.5, 1.0, 2.0, 3.0, 6.0])
@@ -601,16 +627,16 @@ print("squared error along an axis, r = 1:", end=" ")
 print(f"100 points over 64, {square[1] / square[0]:.1f}; 300 over 256, {square[3] / square[2]:.0f}")
 
 # %% [markdown]
-# Along an axis Sobol points are dozens to hundreds of times better than independent directions at these distances. At $r
-# \le \frac12$ these 128 structured directions are better still. In 16 dimensions 1,024 Sobol points are ahead of orthogonal
-# directions along all twelve.
+# Along an axis Sobol points are dozens to hundreds of times better than independent directions at these distances. At
+# $r \le \frac12$ these 128 structured directions are better still. In 16 dimensions, 1,024 Sobol points are ahead of
+# orthogonal directions along all twelve.
 #
-# So look at your data. Rows of counts or categories often differ in few places: $\delta$ then has only $s$ entries that
-# are not 0. For each $s$, a row of the table, we draw sixty such $\delta$ of length 1, on random axes of 64, with normal
-# entries. In the last row two entries are equal.
+# So look at your data. Rows of counts or categories often differ in few places, which means that $\delta$ has only $s$
+# entries that are not 0. For each $s$, which gives a row of the next table, we draw sixty such $\delta$ of length 1, on
+# random axes of 64, with normal entries. In the last row there are two entries, and they are equal.
 #
 # **Before you run this:** along one axis of 64, Sobol points are hundreds of times better than independent directions.
-# Let $\delta$ of length 1 lie along two of the 64 axes. Does the gain hold for every two of them?
+# Now let $\delta$ of length 1 lie along two of the 64 axes. Does the gain hold for every two of them?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rng, m, counts = np.random.default_rng(12), 256, (1, 2, 4, 2)
@@ -627,7 +653,7 @@ structured, sobol_ratio = (
 exact = theory.orthogonal_fourier_variance(1.0, m, 64) / theory.fourier_variance(1.0, m)
 print("MSE / independent, r = 1, m = 256, d = 64: 60 δ with s entries each")
 print(
-    "  s           orthogonal   structured       Sobol: least, middle, largest   above orthogonal"
+    "  s           orthogonal   structured       Sobol: least, median, largest   above orthogonal"
 )
 for s, a, b in zip(("1", "2", "4", "2, equal"), structured, sobol_ratio, strict=True):
     span = f"{b.min():11.4f} {np.median(b):8.4f} {b.max():8.2f}"
@@ -636,21 +662,23 @@ for s, a, b in zip(("1", "2", "4", "2, equal"), structured, sobol_ratio, strict=
     )
 
 # %% [markdown] tags=["answer"]
-# The gain holds along each single axis that was drawn, but not along every two: there the middle ratio is 0.0096, and
-# the largest of sixty is 6.20.
+# No. The gain holds along each single axis that was drawn, but not along every two: there the median ratio is 0.0096,
+# and the largest of sixty is 6.20.
 
 # %% [markdown]
 # **Along two of 64 axes, 256 Sobol points are often dozens of times better than independent directions, and sometimes
 # worse.** It depends on the axes, because the points are even in some pairs of coordinates and uneven in others.
 #
-# So where points differ in one place at a time, use Sobol points, at any $d$; structured directions only where they
-# differ by $\frac12$ or less and $m$ is small, because the bias of these stays. Where points differ in two or more
-# places, as two categories do in one-hot rows, measure it on these data, as exercise 3 does.
+# This gives a rule. Where points differ in one place at a time, use Sobol points, at any $d$. Structured directions are
+# an alternative there only if the points differ by $\frac12$ or less and $m$ is small, because their bias does not
+# shrink as $m$ grows. Where points differ in two or more places, as two categories do in one-hot rows, measure on the
+# data themselves, as exercise 3 does.
 #
-# ## 6. All ways to draw, compared
+# ## 6. All methods compared
 #
-# `projections.METHODS` holds every way to draw directions. The table shows the mean squared error of each over that of
-# independent directions, with $d = m = 16$, in the mean over $\delta$ along twelve random directions.
+# `projections.METHODS` holds every method of drawing directions. The next table compares them at $d = m = 16$: each
+# entry is the mean squared error divided by the error of independent directions, averaged over $\delta$ along twelve
+# random directions. Look for the smallest number in each column.
 
 # %%
 distances = np.array([0.5, 1.0, 2.0, 3.0])
@@ -664,43 +692,46 @@ for name, draw in projections.METHODS.items():
     print(f"{name:14}" + "".join(f"{v:9.3f}" for v in ratio) + f"   {tuple(phi.shape)}")
 
 # %% [markdown]
-# The first line shows the noise of the measurement. Sixteen Sobol points are too few for 16 dimensions. **With
+# The first line shows how noisy the measurement is. Sixteen Sobol points are too few for 16 dimensions. **With
 # $d = m = 16$ fixed norms and Hadamard have the least error at $r \le 1$, but their bias does not fall with $m$.**
 #
 # ## Take away
 #
-# - The fast Walsh–Hadamard transform costs $D \log_2 D$. $\sqrt d\, H D_1 H D_2 H D_3$ has
-#   orthogonal rows from $3d$ signs. It pays where $d$ is far above the 64 of an attention head; how far
+# - The fast Walsh–Hadamard transform costs $D \log_2 D$ additions. The product $\sqrt d\, H D_1 H D_2 H D_3$ has
+#   orthogonal rows and needs only $3d$ signs. It pays off where $d$ is far above the 64 of an attention head; how far
 #   depends on the machine.
-# - Its rows have fixed norm: a biased estimate, that of `norms="fixed"` in the mean over directions of $\delta$. At
-#   $d = m = 16$ it loses beyond $r \approx 2$ along an axis, or where all $|\delta_j|$ are equal, three times at $r = 3$
-#   along an axis, of which a fourth stage mends half. With 256 rows in 16 dimensions it loses at $r = 2$ along
-#   random directions, too. With $d = m = 64$ hardly any loss is left.
+# - Its rows have fixed norm, so the estimate is biased. Averaged over directions of $\delta$ it has the mean of
+#   `norms="fixed"`. At $d = m = 16$ it loses beyond $r \approx 2$ along an axis, or where all $|\delta_j|$ are equal.
+#   At $r = 3$ along an axis its error is nearly three times as large, and a fourth stage removes half of the loss. With
+#   256 rows in 16 dimensions it also loses at $r = 2$ along random directions. With $d = m = 64$ hardly any loss is
+#   left.
 # - In 8 dimensions, at short lengths, simplex directions help the exponential more than orthogonal ones do, and the
-#   cosine less. Sobol points help in few dimensions, and in any dimension along one axis; along two of many axes they
-#   may be worse than independent ones. Orthogonal ones help the more, the more dimensions there are.
+#   cosine less.
+# - Sobol points help in few dimensions, and in any dimension along one axis. Along two of many axes they may be worse
+#   than independent ones. Orthogonal directions help the more, the more dimensions there are.
 #
 # ## Where it breaks
 #
-# - Padding: for $d$ that is no power of two, rows are cut, and are neither exactly orthogonal nor
-#   of one norm.
-# - Sobol points are balanced in powers of two: along an axis at $r = 1$, 300 of them have 20 times the squared error
-#   of 256.
-# - The gains of orthogonal, structured and simplex rows are at small distances: at $r = 3$ and $d = 16$ none of
-#   them beats independent directions by much.
+# - If $d$ is not a power of two, the data are padded and the rows are cut, so that they are neither exactly orthogonal
+#   nor of equal norm.
+# - Sobol points are balanced in powers of two: along an axis at $r = 1$, 300 of them have 20 times the squared error of
+#   256.
+# - Orthogonal, structured and simplex rows gain at small distances. At $r = 3$ and $d = 16$ none of them beats
+#   independent directions by much.
 #
 # ## Exercises
 #
-# In `exercises/a6_structured_projections.ipynb`: the fast transform in place, without recursion; one stage more or
-# fewer, measured; which rows for these data.
+# In `exercises/a6_structured_projections.ipynb` you write the fast transform in place and without recursion, measure
+# what one stage more or fewer changes, and choose the best rows for given data.
 #
 # ## Further reading
 #
 # - [Yu et al. (2016)](references.md#yu-2016). Section 4: SORF.
 # - [Choromanski et al. (2017)](references.md#choromanski-2017). Products of $k$ stages $H D$, and what each adds.
 # - [Le et al. (2013)](references.md#le-2013). Fastfood, an earlier use of Hadamard matrices for features.
-# - [Choromanski et al. (2021)](references.md#choromanski-2021). Theorem 2: what orthogonal directions gain at least.
+# - [Choromanski et al. (2021)](references.md#choromanski-2021). Theorem 2: the least that orthogonal directions gain.
 # - [Reid et al. (2023)](references.md#reid-2023). Simplex directions.
 # - [Yang et al. (2014)](references.md#yang-2014). Quasi-random directions.
-# - [Choromanski et al. (2019)](references.md#choromanski-2019). Orthogonal directions among other dependent ones.
-# - [Owen (1997)](references.md#owen-1997). Why scrambling makes even points better still.
+# - [Choromanski et al. (2019)](references.md#choromanski-2019). Orthogonal directions compared with other dependent
+#   ones.
+# - [Owen (1997)](references.md#owen-1997). Why scrambling even points makes them better still.
