@@ -1,21 +1,21 @@
 # %% [markdown]
 # # More on kernels: look behind one
 #
-# > **55 minutes.** Needs: lesson 01 for the first two sections, lesson 02 for the next two, lesson 03 for the
-# > last two; partial derivatives.
+# > **60 minutes.** Needs: lesson 01 for the first two sections, lesson 02 for the next two, lesson 03 for the last two;
+# > partial derivatives.
 # >
-# > Afterwards you can derive the dual of a support vector machine and solve it, say in which space the
-# > answer of a kernel method lives and why $n$ numbers find it there, and read a kernel and its points as
-# > amplitudes and phases. Nothing later needs it, and each pair of sections stands alone, but for one look back
-# > from section 5 to section 3.
+# > Afterwards you can derive the dual problem of a support vector machine and solve it, say in which space the answer
+# > of a kernel method lives and why $n$ numbers are enough to find it, and describe a kernel and its points by
+# > amplitudes and phases. Nothing later needs this appendix. Each pair of sections can be read on its own, except that
+# > section 5 refers once to section 3.
 #
-# Lessons 01 to 03 take the straight road to what attention needs. Beside that road lies a question: if a method
-# sees its data through a kernel alone, and the features may be infinitely many, where does its answer live, and
-# how can one find it?
+# Lessons 01 to 03 take the shortest path to what attention needs. This appendix answers a question that they leave
+# aside. If a method sees its data only through a kernel, and if there may be infinitely many features, in which space
+# does its answer live, and how can we find it?
 #
-# A support vector machine finds its plane from one number a point, as ridge regression does, but where the
-# classes lie well apart most of its numbers are zero. That $n$ numbers are enough for $n$ points is no accident:
-# every kernel has a space of functions, and no best fit in it needs more. If the kernel depends on $x - y$ alone,
+# We begin with the method that made kernels popular. A support vector machine finds its plane from one number per
+# point, as kernel ridge regression does. It is no accident that $n$ numbers are enough for $n$ points: every kernel has
+# a space of functions, and the best fit in that space never needs more. And if the kernel depends only on $x - y$,
 # these functions are made of waves, with amplitudes that belong to the kernel and phases that belong to the points.
 
 # %%
@@ -30,53 +30,55 @@ from performer_course.figures import COLORS, compared, show, trend
 # %% [markdown]
 # ## 1. A margin from inner products alone
 #
-# We return to the two circles of lesson 01: 200 points $x_i$ in the plane, and the features
-# $\varphi(x) = (x_1^2, \sqrt2\, x_1 x_2, x_2^2)$, whose inner product is $K(x, y) = (x^\top y)^2$. The labels
-# are $t_i = 1$ on the inner circle and $t_i = -1$ on the outer one.
+# We return to the two circles of lesson 01: 200 points $x_i$ in the plane, with the features
+# $\varphi(x) = (x_1^2, \sqrt2\, x_1 x_2, x_2^2)$, whose inner product is $K(x, y) = (x^\top y)^2$. The labels are
+# $t_i = 1$ on the inner circle and $t_i = -1$ on the outer one.
 #
-# A *support vector machine* separates the two classes by a plane in feature space, where
-# $w^\top \varphi(x) + b = 0$, with the widest margin on either side of it. The margin ends where
-# $w^\top \varphi(x) + b = \pm 1$, at the distance $1/\|w\|$ from the plane, so a wide margin means a short
-# $w$. A point may stand inside the margin or beyond the plane, by an amount $\xi_i$, and each unit of it has
-# the price $C$:
+# A *support vector machine* (SVM) separates the two classes by the plane $w^\top \varphi(x) + b = 0$ in feature space
+# that has the widest margin on either side. The margin ends where $w^\top \varphi(x) + b = \pm 1$, at the distance
+# $1/\|w\|$ from the plane, so a wide margin means a short $w$. The margin is *soft*: a point may be inside it, or even
+# on the wrong side of the plane, by an amount $\xi_i$, which is called its *slack*, and each unit of slack is penalised
+# by $C$:
 #
 # $$\min_{w,\, b,\, \xi} \; \tfrac12 \|w\|^2 + C \sum_{i=1}^n \xi_i
 # \quad\text{subject to}\quad t_i \bigl(w^\top \varphi(x_i) + b\bigr) \ge 1 - \xi_i,
 # \;\; \xi_i \ge 0 .$$
 #
-# Because of the constraints one cannot just set derivatives to zero. Lagrange's idea is to replace each
-# prohibition by a fine. We pay $a_i \ge 0$ for each unit by which the first constraint of point $i$ is
-# violated, and $s_i \ge 0$ for each unit of the second. Where there is room to spare, we are paid at the same
-# rates. An opponent chooses these rates so that our total is as large as possible. Against such an opponent
-# it never pays to violate anything, because he could raise a rate without limit. The rates are called
-# *Lagrange multipliers*, and our total is called the *Lagrangian*:
+# Because of the constraints we cannot simply set derivatives to zero. Lagrange's idea is to replace each constraint by
+# a penalty. We pay $a_i \ge 0$ for each unit by which we violate the first constraint of point $i$, and $s_i \ge 0$ for
+# each unit by which we violate the second. Where a constraint holds with room to spare, we are paid at the same rate.
+# An opponent chooses these rates so that our total is as large as possible. Against such an opponent it never pays to
+# violate a constraint, because the opponent could raise its rate without limit. The rates are called *Lagrange
+# multipliers*, and our total is called the *Lagrangian*:
 #
 # $$\tfrac12\|w\|^2 + C\sum_i \xi_i
 # - \sum_i a_i \bigl[\, t_i(w^\top\varphi(x_i) + b) - 1 + \xi_i \,\bigr] - \sum_i s_i \xi_i .$$
 #
-# For a convex problem with linear constraints, such as this one, it does not matter which of the two players
-# moves first. So let the rates be given. Then our total is least where its derivatives vanish. In $b$ and $\xi_i$
-# the total is a straight line, and where such a line has a slope we could make the total fall without end, so
-# the opponent chooses rates that leave no slope. That has three consequences:
+# In a convex problem with linear constraints, such as this one, it does not matter which of the two players moves
+# first. This is called *strong duality*. So let the opponent move first, and take the rates as given. Then our total is
+# least where its derivatives are zero. In $b$ and in each $\xi_i$ the total is a straight line. If such a line had a
+# slope, we could lower the total without end, so the opponent chooses rates that leave no slope. The derivatives have
+# three consequences:
 #
-# - from $w$: $\; w = \sum_i a_i t_i\, \varphi(x_i)$;
-# - from $b$: $\; \sum_i a_i t_i = 0$;
-# - from $\xi_i$: $\; C = a_i + s_i$, so that $a_i \le C$.
+# - with respect to $w$: $\; w = \sum_i a_i t_i\, \varphi(x_i)$;
+# - with respect to $b$: $\; \sum_i a_i t_i = 0$;
+# - with respect to $\xi_i$: $\; C = a_i + s_i$, so that $a_i \le C$.
 #
-# Put them back, and the terms with $b$ and with $\xi_i$ cancel. What remains is
-# $\sum_i a_i - \tfrac12 \|w\|^2$, and it is the opponent's turn to make it large. With $c_i = a_i t_i$ for the
-# weight of point $i$ in $w$, his problem, which is called the *dual*, reads
+# If we put them back, the terms with $b$ and with $\xi_i$ cancel. What remains is $\sum_i a_i - \tfrac12 \|w\|^2$, and
+# the opponent wants to make it as large as possible. If we write $c_i = a_i t_i$ for the weight of point $i$ in $w$,
+# the opponent's problem, which is called the *dual problem*, reads
 #
 # $$\max_{c \in \mathbb{R}^n} \; \sum_i t_i c_i
 # - \tfrac12 \sum_{i,j} c_i c_j\, \underbrace{\varphi(x_i)^\top \varphi(x_j)}_{K(x_i, x_j)}
 # \quad\text{subject to}\quad 0 \le t_i c_i \le C, \;\; \sum_i c_i = 0 .$$
 #
-# The features have disappeared into the kernel. A prediction does not need them either, because
-# $w^\top \varphi(x) + b = \sum_i c_i K(x_i, x) + b$. **A support vector machine sees its data only through
-# inner products.** Only points with $c_i \ne 0$ have a say. They are called *support vectors*.
+# The features have disappeared into the kernel. Nor do predictions need them, because
+# $w^\top \varphi(x) + b = \sum_i c_i K(x_i, x) + b$. **A support vector machine sees its data only through inner
+# products.** Only points with $c_i \ne 0$ matter for the plane. They are called *support vectors*.
 #
-# **Before you run this:** a support vector machine tells two circles of points apart, 200 points in all. Have
-# about 5, 25 or 150 of them a weight $c_i$ that is not zero? And how many have one in ridge regression?
+# **Before you run this:** a support vector machine separates two circles, 200 points in all, which are well apart.
+# Which of the points can have a weight $c_i$ that is not zero, and are there about 5, 25 or 150 of them? In ridge
+# regression the weight of a point is its residual divided by $\alpha$. How many points have a weight there?
 
 # %% tags=["answer"]
 x, labels = make_circles(n_samples=200, noise=0.06, factor=0.4, random_state=0)
@@ -86,7 +88,7 @@ C = 1.0
 machine = SVC(kernel="precomputed", C=C, tol=1e-8).fit(K, t)  # takes the Gram matrix as it is
 c, b = np.zeros(200), machine.intercept_[0]
 c[machine.support_] = machine.dual_coef_[0]
-print(f"points on the right side: {(np.sign(K @ c + b) == t).sum()} of 200")
+print(f"points on the correct side: {(np.sign(K @ c + b) == t).sum()} of 200")
 print(f"weights that are not zero: {(c != 0).sum()}, of which {(np.abs(c) == C).sum()} are ±C")
 G = kernels.polynomial(x, x, degree=2, offset=1.0)  # for ridge: the constant does the work of b
 ridge = np.linalg.solve(G + np.eye(200), t)  # α = 1
@@ -107,42 +109,44 @@ ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 strip = np.abs(K @ c + b) < 1 - 1e-6
 show(
     fig,
-    caption="The line is the plane, seen from the two coordinates of the data, and the strip is its margin: "
-    "look at which points carry a mark.",
+    caption="The line is the plane, drawn in the coordinates of the data, and the strip is its margin. "
+    "Look at which points are marked.",
     alt="Two circles of points, and between them an ellipse with a strip on either side, the margin. "
     f"{strip.sum()} points lie inside the strip and {(c != 0).sum()} have a mark around them: "
     f"{(c > 0).sum()} inner and {(c < 0).sum()} outer ones, on the edges of the strip or inside.",
 )
 
 # %% [markdown] tags=["answer"]
-# Only 26 of the 200 points have a weight that is not zero, and 22 of these weights are as large as the price
-# $C$ allows. In ridge regression none of the 200 weights is zero, because the weight of a point is the error
-# that is left there, over $\alpha$. In a support vector machine a point outside the margin keeps its constraint
-# with room to spare. A fine on it would only lower our total, so the opponent sets it to zero. If the classes
-# overlap, more points stand inside the margin, and more weights are not zero.
+# About 25: the printed number is 26 of 200, all on the edges of the margin or inside it, and 22 of their weights are as
+# large as $C$ allows. In ridge regression none of the 200 weights is zero.
 
 # %% [markdown]
+# The reason is a rule that is called *complementary slackness*. A point outside the margin satisfies its constraint
+# with room to spare. A positive rate for this constraint would only lower our total, so the opponent sets it to zero.
+# In ridge regression, the weight of a point is the residual that is left there, divided by $\alpha$, and residuals are
+# hardly ever exactly zero. If the classes of a support vector machine overlap, more points are inside the margin, and
+# more weights are not zero.
+#
 # ## 2. Two weights at a time
 #
-# How does one solve the dual? One weight cannot change alone, since $\sum_i c_i$ has to stay zero. So change
-# two: raise $c_i$ by $u$ and lower $c_j$ by $u$. Then the dual is a parabola in $u$. Its
-# slope at $u = 0$ is $g_i - g_j$, where $g = t - K c$ is the gradient, and its top is at
+# How do we solve the dual problem? We cannot change one weight alone, since $\sum_i c_i$ has to stay zero. So we change
+# two of them: raise $c_i$ by $u$ and lower $c_j$ by $u$. As a function of $u$, the dual is then a parabola. Its slope
+# at $u = 0$ is $g_i - g_j$, where $g = t - K c$ is the gradient, and its maximum is at
 #
 # $$u = \frac{g_i - g_j}{K_{ii} + K_{jj} - 2 K_{ij}} .$$
 #
-# The denominator is $\|\varphi(x_i) - \varphi(x_j)\|^2$. It is zero where two points have the same features,
-# such as $x$ and $-x$ here, and then the slope says which way to go and the bounds alone say how far. The step
-# is cut off where a weight meets its bound. Take the pair with the steepest slope, and repeat until no slope
-# is left. This is sequential minimal optimisation (Platt, 1999; the choice of pair: Keerthi et al., 2001).
+# The denominator is $\|\varphi(x_i) - \varphi(x_j)\|^2$. It is zero if the two points have the same features, as $x$
+# and $-x$ have here. Then the slope says in which direction to go, and only the bounds say how far. Every step is cut
+# off where a weight reaches its bound. We take the pair with the steepest slope, and repeat until no slope is left.
+# This is *sequential minimal optimisation* (Platt, 1999; the choice of the pair is due to Keerthi et al., 2001).
 #
-# The offset comes with it. A point whose weight lies strictly between its bounds stands on the edge of the
-# margin, where $\sum_j c_j K(x_j, x_i) + b = t_i$, so that $b = g_i$. If no slope is left, all such points
-# agree on $b$.
+# The offset $b$ comes for free. A point whose weight is strictly between its bounds is on the edge of the margin, where
+# $\sum_j c_j K(x_j, x_i) + b = t_i$, so that $b = g_i$. Once no slope is left, all such points agree on $b$.
 
 
 # %%
 def solve_dual(K, t, C, tolerance=1e-10):
-    """The weights c (n,) at the top of the dual, and their gradient g (n,)."""
+    """The weights c (n,) at the maximum of the dual, and their gradient g (n,)."""
     c, g = np.zeros(len(t)), t.copy()  # g = t − K c
     low, high = np.minimum(0, C * t), np.maximum(0, C * t)  # 0 ≤ t c ≤ C
     for _ in range(100_000):
@@ -159,7 +163,7 @@ def solve_dual(K, t, C, tolerance=1e-10):
 
 
 def dual(c):
-    """What the dual makes large."""
+    """The function that the dual problem maximises."""
     return t @ c - c @ K @ c / 2
 
 
@@ -169,74 +173,76 @@ print(f"by hand:      {dual(by_hand):.6f}, b = {g[free].min():.6f} to {g[free].m
 print(f"scikit-learn: {dual(c):.6f}, b = {b:.6f}")
 
 # %% [markdown]
-# Both constraints belong to the problem. Without $t_i c_i \le C$ the fines would grow beyond any number where no
-# plane separates the classes. The constraint $\sum_i c_i = 0$ is a nuisance: without it one could change one
-# weight at a time.
+# Are both constraints needed? Without $t_i c_i \le C$ the rates would grow without limit if no plane separates the
+# classes. The constraint $\sum_i c_i = 0$ is a nuisance, because without it we could change one weight at a time.
 #
-# **Before you run this:** leave the constraint $\sum_i c_i = 0$ out, and climb the dual one weight at a time.
-# Will the top be higher or lower than with it, and how many of the 200 points will be on the side of their class?
+# **Before you run this:** leave out the constraint $\sum_i c_i = 0$ and maximise the dual one weight at a time. Will
+# the maximum be larger or smaller than with the constraint, and how many of the 200 points will be on the correct side
+# of the plane?
 
 # %% tags=["answer"]
-loose = np.zeros(200)
+relaxed = np.zeros(200)
 for i in list(range(200)) * 300:
-    top = loose[i] + (t[i] - K[i] @ loose) / K[i, i]
-    loose[i] = np.clip(top, min(0, C * t[i]), max(0, C * t[i]))
-said = K @ loose  # no offset: the constraint came from b
-print(f"the dual without the constraint: {dual(loose):.2f}, and with it {dual(c):.2f}")
-print(f"called inner: {(said > 0).sum()}, on the right side: {(np.sign(said) == t).sum()}")
+    top = relaxed[i] + (t[i] - K[i] @ relaxed) / K[i, i]
+    relaxed[i] = np.clip(top, min(0, C * t[i]), max(0, C * t[i]))
+output = K @ relaxed  # no offset: the constraint came from b
+print(f"maximum without the constraint: {dual(relaxed):.2f}, with it {dual(c):.2f}")
+correct = (np.sign(output) == t).sum()
+print(f"classified as inner: {(output > 0).sum()}, on the correct side: {correct}")
 
 # %% [markdown] tags=["answer"]
-# Without the constraint the top is higher, 121.23 in place of 13.22, since one may choose from more. But only
-# 100 of the 200 points are on the right side: all are called outer. The constraint came from the offset $b$.
-# **Without the constraint $\sum_i c_i = 0$ the plane has no offset and passes through the origin.** There lies
-# the tip of the cone on which all features are (lesson 01). Such a plane tells points apart by their direction
-# alone, and both circles have points in every direction.
+# The maximum is larger, 121.23 instead of 13.22, because there is more to choose from. But only 100 of the 200 points
+# are on the correct side: all of them are classified as outer.
 
 # %% [markdown]
+# The constraint came from the derivative with respect to the offset $b$. **Without the constraint $\sum_i c_i = 0$ the
+# plane has no offset and passes through the origin.** The origin is the tip of the cone on which all features lie
+# (lesson 01). A plane through it can only tell points apart by their direction, and both circles have points in every
+# direction.
+#
 # ## 3. One map for all points
 #
-# Lesson 02 found features of any $n$ points by the eigenvectors of their Gram matrix. They serve these points
-# and no others. Is there one map that serves all points of $\mathbb{R}^d$? There is, and it is quickly written
-# down: let the feature of $x$ be a function, $\varphi(x) = K(\cdot, x)$, which says of every point how similar it
-# is to $x$. The vectors of our space are all the sums of such functions,
-# $f = \sum_i c_i K(\cdot, x_i)$, with any points and any weights. We give $f$ and another one,
-# $g = \sum_j d_j K(\cdot, y_j)$, the inner product
+# Lesson 02 found features of any $n$ points from the eigenvectors of their Gram matrix. They serve these points and no
+# others. Is there one map that serves all points of $\mathbb{R}^d$? There is, and it is quickly written down. Let the
+# feature of $x$ be a function, $\varphi(x) = K(\cdot, x)$, which says of every point how similar it is to $x$. This is
+# called the *canonical feature map*. The vectors of our space are all sums of such functions,
+# $f = \sum_i c_i K(\cdot, x_i)$, with any points and any weights. The inner product of $f$ with another one,
+# $g = \sum_j d_j K(\cdot, y_j)$, is defined as
 #
 # $$\langle f, g \rangle = \sum_{i,j} c_i d_j K(x_i, y_j)
 # = \sum_j d_j\, f(y_j) = \sum_i c_i\, g(x_i) .$$
 #
-# Three things have to be checked:
+# We have to check three things:
 #
-# - *It depends on the functions alone.* One function may be written as a sum in several ways. But the second
-#   expression knows $f$ by its values alone, and the third knows $g$ by its values alone.
-# - *It is not negative.* $\langle f, f \rangle = \sum_{i,j} c_i c_j K(x_i, x_j) \ge 0$ is just what the
-#   definition of a kernel asks for.
-# - *Only the function 0 has length 0.* Take $K(\cdot, x)$ for $g$. Then $\langle f, K(\cdot, x) \rangle = f(x)$,
-#   and by Cauchy and Schwarz $f(x)^2 \le \|f\|^2\, K(x, x)$ at every $x$.
+# - *It depends only on the functions.* One function may be written as a sum in several ways. But the second expression
+#   uses only the values of $f$, and the third uses only the values of $g$.
+# - *It is not negative.* $\langle f, f \rangle = \sum_{i,j} c_i c_j K(x_i, x_j) \ge 0$ is exactly what the definition
+#   of a kernel demands.
+# - *Only the function 0 has norm 0.* Take $K(\cdot, x)$ for $g$. Then $\langle f, K(\cdot, x) \rangle = f(x)$, and by
+#   the Cauchy–Schwarz inequality $f(x)^2 \le \|f\|^2\, K(x, x)$ at every $x$.
 #
-# With $f = K(\cdot, y)$ the same line says $\langle K(\cdot, y), K(\cdot, x) \rangle = K(x, y)$. So every kernel
-# is an inner product of features, on all points at once.
+# With $f = K(\cdot, y)$ the same line says that $\langle K(\cdot, y), K(\cdot, x) \rangle = K(x, y)$. So every kernel
+# is an inner product of features, for all points at once.
 #
-# To evaluate a function at $x$ is to take its inner product with $K(\cdot, x)$. Because of this the space is
-# called a *reproducing kernel Hilbert space*. A *Hilbert space* is a vector space with an inner product, of any
-# dimension, even infinite, in which every sequence whose members come ever closer to each other has a limit.
-# Our sums may lack such limits, and one adds them. By the inequality above, sums that come closer in length come
-# closer at each $x$, so limits are functions, too. That each kernel has exactly one such space is the
-# theorem of Moore and Aronszajn (Aronszajn, 1950). The space cannot be larger, because a function at right angles
-# to every $K(\cdot, x)$ is 0 at every $x$.
+# The equation $\langle f, K(\cdot, x) \rangle = f(x)$ is called the *reproducing property*: to evaluate a function at
+# $x$, take its inner product with $K(\cdot, x)$. The space is called the *reproducing kernel Hilbert space* (RKHS) of
+# the kernel. A *Hilbert space* is a vector space with an inner product, of any dimension, even infinite, in which every
+# sequence whose members get ever closer to one another has a limit. Our sums may lack such limits, and we add them. By
+# the inequality above, sums that get closer in norm also get closer at each $x$, so the limits are functions again.
+# That each kernel has exactly one such space is the *Moore–Aronszajn theorem* (Aronszajn, 1950). The space cannot be
+# larger, because a function that is orthogonal to every $K(\cdot, x)$ is 0 at every $x$.
 #
-# Lengths and distances in this space need the kernel alone. For a Gaussian kernel each feature has the squared
-# length $K(x, x) = 1$, so the squared distance of two features is
-# $K(x, x) - 2 K(x, y) + K(y, y) = 2 - 2 K(x, y)$.
+# Lengths and distances in this space need only the kernel. With a Gaussian kernel each feature has the squared norm
+# $K(x, x) = 1$, so the squared distance of two features is $K(x, x) - 2 K(x, y) + K(y, y) = 2 - 2 K(x, y)$.
 #
-# **Before you run this:** two points of the line move apart, until their distance is 100. How far apart are
-# their features under the Gaussian kernel then: 100, 2 or $\sqrt2$?
+# **Before you run this:** two points on the line move apart, until their distance is 100. How far apart are their
+# features under the Gaussian kernel then: 100, 2 or $\sqrt2$?
 
 # %% tags=["answer"]
-apart = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 100.0])
-similar = kernels.gaussian(apart[:, None], np.zeros((1, 1)), gamma=0.5)[:, 0]  # K(x, 0)
-print("points apart  ", *(f"{each:6.1f}" for each in apart))
-print("features apart", *(f"{each:6.3f}" for each in np.sqrt(2 - 2 * similar)))
+distances = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 100.0])
+similar = kernels.gaussian(distances[:, None], np.zeros((1, 1)), gamma=0.5)[:, 0]  # K(x, 0)
+print("distance of points  ", *(f"{each:6.1f}" for each in distances))
+print("distance of features", *(f"{each:6.3f}" for each in np.sqrt(2 - 2 * similar)))
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 line = np.linspace(-3, 7, 301)
@@ -244,17 +250,17 @@ fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2))
 for place, dash in ((0.0, "-"), (1.0, "--"), (4.0, "-.")):
     left.plot(line, np.exp(-((line - place) ** 2) / 2), dash)
     left.text(place, 1.04, f"$K(\\cdot, {place:.0f})$", ha="center" if place else "right")
-left.set(xlabel="a point of the line", ylabel="its similarity", ylim=(0, 1.25))
+left.set(xlabel="point on the line", ylabel="similarity", ylim=(0, 1.25))
 far = np.linspace(0, 5, 101)
 distance = np.sqrt(2 - 2 * np.exp(-(far**2) / 2))
 right.plot(far, distance, color=COLORS[0], label="Gaussian kernel")
-right.plot(far, far, "--", color=COLORS[1], label="as far as the points")
+right.plot(far, far, "--", color=COLORS[1], label="distance of the points")
 right.axhline(2**0.5, color=COLORS[6], linestyle=":", label="$\\sqrt{2}$")
 right.set(xlabel="distance of two points", ylabel="distance of features", ylim=(0, 2.2))
 right.legend(loc="lower right")
 show(
     fig,
-    caption="Left, the features of three points are three functions; right, look where the curve of their "
+    caption="Left, the features of three points are three functions. Right, look where the curve of the "
     "distances levels off.",
     alt="Left, three equal bells, at 0, 1 and 4: the features of these three points. Right, the distance "
     f"of two features against the distance of their points: it {trend(distance)} from 0 to "
@@ -263,39 +269,40 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# At a distance of 100 the features are $\sqrt2$ apart, 1.414, and at 5 they are so already. Two vectors of length 1
-# at right angles are that far apart. The straight line has become a curve on a sphere, which
-# keeps turning into new dimensions and never comes back. **Under a Gaussian kernel all features have length 1,
-# and those of points far apart are nearly at right angles.**
+# At a distance of 100 the features are $\sqrt2$ apart, which is 1.414, and at a distance of 5 they already are, to
+# three decimals.
 
 # %% [markdown]
+# Two orthogonal vectors of length 1 are $\sqrt2$ apart, and this is the limit. **Under a Gaussian kernel all features
+# have length 1, and those of points far apart are nearly at right angles.** So the feature map bends the straight line
+# into a curve on a sphere, which keeps turning into new dimensions and never comes back.
+#
 # ## 4. Why n numbers are enough
 #
-# Now look for a function $f$ of this space that fits $n$ data points, at a price $\alpha > 0$ for its length.
-# With any loss, one wants the least value of
+# Now we look for a function $f$ of this space that fits $n$ data points, with a penalty on its norm whose
+# regularisation strength is $\alpha > 0$. With any loss, we want the least value of
 #
 # $$\text{loss}\bigl(f(x_1), \dots, f(x_n)\bigr) + \alpha \|f\|^2 .$$
 #
-# The space may have infinitely many dimensions. One need not search it, and the proof has four lines.
+# The space may have infinitely many dimensions, but we do not have to search it. The proof has four lines.
 #
-# 1. Split $f = s + r$: the part $s$ is a sum of the $n$ functions $K(\cdot, x_i)$, and $r$ is orthogonal to all
-#    of them.
-# 2. Then $f(x_i) = \langle f, K(\cdot, x_i) \rangle = \langle s, K(\cdot, x_i) \rangle = s(x_i)$, so the loss
-#    does not see $r$.
-# 3. By Pythagoras $\|f\|^2 = \|s\|^2 + \|r\|^2$, so $r$ costs $\alpha \|r\|^2$ and buys nothing.
-# 4. Hence $r = 0$ at the least value, and the solution is $f = \sum_{i=1}^n c_i K(\cdot, x_i)$.
+# 1. Split $f = s + r$, where $s$ is a sum of the $n$ functions $K(\cdot, x_i)$ and $r$ is orthogonal to all of them.
+# 2. Then $f(x_i) = \langle f, K(\cdot, x_i) \rangle = \langle s, K(\cdot, x_i) \rangle = s(x_i)$, so the loss does not
+#    depend on $r$.
+# 3. By Pythagoras' theorem $\|f\|^2 = \|s\|^2 + \|r\|^2$, so $r$ costs $\alpha \|r\|^2$ and gains nothing.
+# 4. Hence $r = 0$ at the minimum, and the solution is $f = \sum_{i=1}^n c_i K(\cdot, x_i)$.
 #
-# **The best fit to $n$ points at a price for length takes $n$ numbers, whatever the dimension of the space.**
-# This is the *representer theorem* (Schölkopf et al., 2001). Ridge regression is the case of squared errors. The
-# support vector machine is another one: with $\alpha = \tfrac12$ its loss is
+# **With a penalty on the norm, the best fit to $n$ points takes $n$ numbers, whatever the dimension of the space.**
+# This is the *representer theorem* (Schölkopf et al., 2001). With squared errors it gives kernel ridge regression. The
+# support vector machine is another case: with $\alpha = \tfrac12$ its loss is the *hinge loss*
 # $C \sum_i \max(0,\, 1 - t_i (f(x_i) + b))$, for any $b$.
 #
-# Take the Laplacian kernel $e^{-|x - y|}$ on the line, five data points, squared errors and
-# $\alpha = 0.1$. We offer 41 functions $K(\cdot, z_l)$, at $z_l = 0, 0.1, \dots, 4$. Five of the $z_l$ are the
-# data points.
+# Let us try it with the Laplacian kernel $e^{-|x - y|}$ on the line, five data points, squared errors and
+# $\alpha = 0.1$. We offer the solver 41 functions $K(\cdot, z_l)$, at $z_l = 0, 0.1, \dots, 4$. Five of the $z_l$ are
+# the data points.
 #
-# **Before you run this:** 41 functions, five of them at the data, may be used to fit five points. How many get a
-# weight that is not zero?
+# **Before you run this:** 41 functions, five of them centred at the data, may be used to fit five points. How many get
+# a weight that is not zero?
 
 
 # %% tags=["answer"]
@@ -309,8 +316,8 @@ offered, alpha = np.arange(41) / 10, 0.1
 A, G = laplacian(at, offered), laplacian(offered, offered)  # (5, 41): values at the data; (41, 41)
 weights = np.linalg.solve(A.T @ A + alpha * G, A.T @ t)  # least ‖t − A w‖² + α wᵀG w
 used = np.abs(weights) > 1e-9
-others = max(np.abs(weights[~used]).max(), 1e-12)
-print(f"weights not zero: {used.sum()} of 41; the others: at most {others:.0e}")
+zero = bool(np.abs(weights[~used]).max() < 1e-12)
+print(f"weights not zero: {used.sum()} of 41; the others below 1e-12: {zero}")
 print("at         ", *(f"{each:7.1f}" for each in offered[used]))
 print("weights    ", *(f"{each:7.4f}" for each in weights[used]))
 c = np.linalg.solve(laplacian(at, at) + alpha * np.eye(5), t)
@@ -321,12 +328,12 @@ line = np.linspace(0, 4, 401)
 best = laplacian(line, at) @ c
 between = np.array([0.75, 3.05])
 inside = laplacian(at, at)
-share = np.linalg.solve(inside, laplacian(at, between))  # of K(·, z), what the five functions reach
-rest = laplacian(line, between) - laplacian(line, at) @ share  # (401, 2): what they do not
-lengths = 1 - (laplacian(at, between) * share).sum(axis=0)  # ‖r‖², one for each place
+projection = np.linalg.solve(inside, laplacian(at, between))  # K(·, z) onto the five functions
+rest = laplacian(line, between) - laplacian(line, at) @ projection  # (401, 2): what remains
+lengths = 1 - (laplacian(at, between) * projection).sum(axis=0)  # ‖r‖², one for each z
 other = best - 2 * rest[:, 0] + 2 * rest[:, 1]
 squared = c @ inside @ c
-added = 4 * lengths.sum()  # these two r do not overlap: they are at right angles
+added = 4 * lengths.sum()  # the two r do not overlap: they are orthogonal
 there = [40, 110, 190, 260, 350]  # the five data points on the line
 fig, ax = plt.subplots(figsize=(9, 4.6))
 ax.plot(line, best, color=COLORS[0], linestyle="-", label="$s$, the best fit")
@@ -340,44 +347,45 @@ show(
     caption="Compare the two curves at the five data points first, and then between them.",
     alt="A curve with five corners, at the five data points, which it misses by a little. A dashed curve has "
     f"the same values there, to within {max(1e-12, np.abs(other - best)[there].max()):.0e}, and differs "
-    f"from it between two pairs of neighbours. The squared length of the first is {squared:.2f}, and "
+    f"from it between two pairs of neighbouring points. The squared norm of the first is {squared:.2f}, and "
     f"that of the dashed one is {added:.2f} {compared(squared + added, squared, 'less', 'more')}.",
 )
 
 # %% [markdown] tags=["answer"]
-# Five of the 41 functions get a weight that is not zero: those of the five data points. Their weights are the
-# five numbers $(K + \alpha I)^{-1}\, t$ of ridge regression, which never heard of the other 36 functions. The
-# picture shows why. The solid curve has corners at the data and nowhere else. The dashed curve adds a part $r$
-# that is zero at the data. So its loss is the same, but its squared length is larger.
+# Five of the 41 functions get a weight that is not zero, the ones centred at the five data points.
 
 # %% [markdown]
+# Their weights are the five numbers $(K + \alpha I)^{-1}\, t$ of kernel ridge regression, which never saw the other 36
+# functions. The picture shows why. The solid curve has corners at the data and nowhere else. The dashed curve adds a
+# part $r$ that is zero at the data, so its loss is the same, but its squared norm is larger.
+#
 # ## 5. Amplitude and phase
 #
-# Lesson 03 takes a kernel apart into waves. What do the waves of the function $K(\cdot, x)$ look like, and where
-# in them is the point $x$? A cosine and a sine of one frequency make one wave,
+# Lesson 03 decomposes a kernel into waves. What do the waves of the function $K(\cdot, x)$ look like, and where in them
+# is the point $x$? A cosine and a sine of the same frequency add up to one wave,
 #
 # $$a \cos\omega x + b \sin\omega x = A \cos(\omega x - \theta) , \qquad A = \sqrt{a^2 + b^2} ,$$
 #
-# because $\cos(\omega x - \theta) = \cos\theta \cos\omega x + \sin\theta \sin\omega x$: in the plane, $(a, b)$ is
-# the point at the distance $A$ from the origin and in the direction $\theta$. $A$ is called the *amplitude* and
-# $\theta$ the *phase* of the wave. A continuous function of period $T$ that is smooth, but for corners, is a
-# constant and a sum of such waves, with $\omega_n = 2\pi n/T$:
+# because $\cos(\omega x - \theta) = \cos\theta \cos\omega x + \sin\theta \sin\omega x$. In the plane, $(a, b)$ is the
+# point at the distance $A$ from the origin and in the direction $\theta$. We call $A$ the *amplitude* and $\theta$ the
+# *phase* of the wave, and the arrow from the origin to $(a, b)$ its *phasor*. A continuous function of period $T$ that
+# is smooth except for corners is the sum of a constant and of such waves, with $\omega_n = 2\pi n/T$. This is its
+# *Fourier series*:
 #
 # $$f(x) = \frac{a_0}{2} + \sum_{n=1}^\infty A_n \cos(\omega_n x - \theta_n) , \qquad
 # \begin{pmatrix} a_n \\ b_n \end{pmatrix} = \frac2T \int_{-T/2}^{T/2} f(x)
 # \begin{pmatrix} \cos\omega_n x \\ \sin\omega_n x \end{pmatrix} dx .$$
 #
-# Move $f$ to the right by $s$. Then $f(x - s)$ has the waves
-# $A_n \cos(\omega_n x - \omega_n s - \theta_n)$. The amplitudes stay, and each phase grows by $\omega_n s$. An
-# even function has no sines, so its phases are 0, or $\pi$ where $a_n < 0$.
+# Shift $f$ to the right by $s$. Then $f(x - s)$ has the waves $A_n \cos(\omega_n x - \omega_n s - \theta_n)$. The
+# amplitudes stay the same, and each phase grows by $\omega_n s$. An even function has no sines, so its phases are 0, or
+# $\pi$ where $a_n < 0$.
 #
-# Our example is the Gaussian bump $e^{-x^2/2}$, repeated with period 8. It is a kernel on the ring of length 8 of
-# lesson 03, and $K(\cdot, s)$ is the row of bumps, moved by $s$.
+# Our example is the Gaussian bump $e^{-x^2/2}$, repeated with period 8. It is a kernel on the ring of length 8 from
+# lesson 03, and $K(\cdot, s)$ is the row of bumps, shifted by $s$.
 #
-# **Before you run this:** a bump is repeated with period 8. Move the row of bumps to the right by 1, 2, 3,
-# and so on. After which move are the phases of all waves again what they were at first? And which moves
-# turn the second wave back already?
-
+# **Before you run this:** a bump is repeated with period 8. Shift the row of bumps to the right by 1, 2, 3, and so on.
+# After which shift are the phases of all waves what they were at the beginning? And which shifts already bring the
+# second wave back?
 
 # %% tags=["answer"]
 T = 8.0
@@ -389,71 +397,75 @@ def bumps(x, T):
 
 
 def series(f, T, n_max):
-    """a_n and b_n, n = 0 … n_max, of f of period T, by the mean over one period."""
+    """a_n and b_n, n = 0 … n_max, of f of period T, from the mean over one period."""
     x = np.linspace(-T / 2, T / 2, 4000, endpoint=False)
     angle = 2 * np.pi / T * np.arange(n_max + 1)[:, None] * x  # (n_max + 1, 4000)
     return 2 * np.mean(f(x) * np.cos(angle), axis=1), 2 * np.mean(f(x) * np.sin(angle), axis=1)
 
 
-hands = np.array([series(lambda x, s=s: bumps(x - s, T), T, 3) for s in range(9)])[..., 1:]
+phasors = np.array([series(lambda x, s=s: bumps(x - s, T), T, 3) for s in range(9)])[..., 1:]
+phasors = phasors.round(12) + 0.0  # no rounding errors, and no −0
 print("three waves:    amplitudes          phases")
-for s, (a, b) in enumerate(hands):
+for s, (a, b) in enumerate(phasors):
     amplitudes, turned = np.hypot(a, b), np.degrees(np.arctan2(b, a)).round() % 360
-    print(f"moved by {s}", *(f"{A:6.3f}" for A in amplitudes), *(f"{p:6.0f}°" for p in turned))
+    print(f"shift by {s}", *(f"{A:6.3f}" for A in amplitudes), *(f"{p:6.0f}°" for p in turned))
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), width_ratios=[1.25, 1])
 line = np.linspace(-4, 12, 401)
 for s, dash in ((0, "-"), (1, "--")):
-    left.plot(line, bumps(line - s, T), dash, color=COLORS[6], label=f"moved by {s}")
+    left.plot(line, bumps(line - s, T), dash, color=COLORS[6], label=f"shifted by {s}")
 left.set(xlabel="$x$", ylabel="row of bumps", xticks=range(-4, 13, 4), ylim=(0, 1.5))
 left.legend(loc="upper center", ncols=2)
 circle = np.linspace(0, 2 * np.pi, 200)
 for n, marker in enumerate("os^"):
-    A = np.hypot(*hands[0, :, n])
+    A = np.hypot(*phasors[0, :, n])
     right.plot(A * np.cos(circle), A * np.sin(circle), "-", color=COLORS[n], lw=1, alpha=0.6)
     for s, dash in ((0, "-"), (1, "--")):
-        (a, b), name = hands[s, :, n], f"wave {n + 1}" if s else None
+        (a, b), name = phasors[s, :, n], f"wave {n + 1}" if s else None
         right.plot([0, a], [0, b], dash, color=COLORS[6], linewidth=2)
         right.plot(a, b, marker, color=COLORS[n], markersize=11, label=name)
 right.set(aspect="equal", xlabel="$a_n$", ylabel="$b_n$")
 right.set(xticks=[-0.4, 0, 0.4], yticks=[-0.4, 0, 0.4])
 right.legend(loc="upper left", bbox_to_anchor=(1, 1))
-amplitude = np.hypot(*hands[1])
+amplitude = np.hypot(*phasors[1])
 show(
     fig,
-    caption="Each wave is a hand of a clock: compare the solid hands, before the move, with the dashed ones.",
-    alt="Left, a row of bumps of period 8, and the same moved by 1. Right, three waves as hands from the "
-    f"origin, of lengths {', '.join(f'{A:.2f}' for A in amplitude)}, each on its circle. For the row at 0 all "
-    "point to the right; moved by 1 they have turned by "
-    f"{', '.join(f'{p:.0f}' for p in np.degrees(np.arctan2(*hands[1, ::-1])))} degrees.",
+    caption="Each wave turns like the hand of a clock: compare the solid arrows, before the shift, with the dashed ones.",
+    alt="Left, a row of bumps of period 8, and the same row shifted by 1. Right, three waves as arrows from the "
+    f"origin, of lengths {', '.join(f'{A:.2f}' for A in amplitude)}, each on its circle. Before the shift all "
+    "point to the right; after it they have turned by "
+    f"{', '.join(f'{p:.0f}' for p in np.degrees(np.arctan2(*phasors[1, ::-1])))} degrees.",
 )
 
 # %% [markdown] tags=["answer"]
-# After a move by 8, the period, the phases of all waves are what they were. The second wave has period 4, so
-# the moves by 4 and by 8 turn it back. The amplitudes are the same on each line of the table.
-# **The amplitudes of $K(\cdot, x)$ belong to the kernel, and its phases $\omega_n x$ belong to the point.**
+# After a shift by 8, the period, the phases of all waves are what they were. The second wave has period 4, so the
+# shifts by 4 and by 8 bring it back.
 
 # %% [markdown]
-# Lesson 03 proves for finitely many waves on a ring what holds for all continuous even functions there. In
-# the new words it is short: such a function is a kernel exactly when no wave of it, the constant among them,
-# has the phase $\pi$. The features of lesson 04, a cosine and a sine of $\omega x$ for each drawn $\omega$,
-# are hands of this clock.
+# The amplitudes are the same for every shift. **The amplitudes of $K(\cdot, x)$ belong to the kernel, and its phases
+# $\omega_n x$ belong to the point.**
 #
-# Amplitudes also say what the length of section 3 means. Let the kernel have the weights $w_n > 0$. Wave $n$ of
-# $f = \sum_i c_i K(\cdot, x_i)$ has the amplitude $A_n = w_n \bigl| \sum_i c_i e^{i\omega_n x_i} \bigr|$, so the
-# squared length $\sum_{i,j} c_i c_j k(x_i - x_j)$ is $\sum_n A_n^2/w_n$. A price for length is a price for those
-# waves that the kernel has little of. For a smooth kernel they are the fast ones.
+# Lesson 03 proves for finitely many waves on a ring what holds for all continuous even functions there. In the language
+# of this section it is short: such a function is a kernel exactly when none of its waves, including the constant, has
+# the phase $\pi$. The expansion of the kernel into these waves is also the one that Mercer's theorem (lesson 02) gives
+# on a ring. And the features of lesson 04, a cosine and a sine of $\omega x$ for each drawn $\omega$, are the two
+# coordinates of such an arrow.
+#
+# The amplitudes also tell us what the norm of section 3 measures. Let the kernel have the weights $w_n > 0$. Wave $n$
+# of $f = \sum_i c_i K(\cdot, x_i)$ has the amplitude $A_n = w_n \bigl| \sum_i c_i e^{i\omega_n x_i} \bigr|$, so the
+# squared norm $\sum_{i,j} c_i c_j k(x_i - x_j)$ is $\sum_n A_n^2/w_n$. A penalty on the norm therefore penalises the
+# waves of which the kernel has little. If the kernel is smooth, those are the fast ones.
 #
 # ## 6. From a series to a transform
 #
-# On a ring only the multiples of one frequency are possible. On the line there is a continuum of them, and
-# lesson 03 finds the weights by an integral over the whole line. How does a sum become an integral? Let the ring
+# On a ring only the multiples of one frequency are possible. On the line there is a continuum of frequencies, and
+# lesson 03 finds their weights from an integral over the whole line. How does a sum become an integral? We let the ring
 # grow.
 #
-# Repeat an even bump $k$ with period $T$: $f(x) = \sum_j k(x - jT)$. Cut the line into pieces of length $T$.
-# Piece $j$ of the single bump is exactly what one of its copies contributes to one period of $f$. The picture
-# shows how the pieces slide home, with $T = 3$ so that the copies overlap.
+# Repeat an even bump $k$ with period $T$: $f(x) = \sum_j k(x - jT)$. Cut the line into pieces of length $T$. Piece $j$
+# of the single bump is exactly what one of its copies contributes to one period of $f$. The picture shows how the
+# pieces slide into the middle period, with $T = 3$ so that the copies overlap.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 T = 3.0
@@ -472,22 +484,22 @@ for ax, label in ((above, "one bump $k$"), (below, "repeated")):
 below.set_xlabel("$x$, cut at odd multiples of $T/2$")
 show(
     fig,
-    caption="Follow each piece of the upper bump home into the middle period.",
+    caption="Follow each piece of the upper bump into the middle period below.",
     alt="Above, one bump, cut into three pieces of length 3, each with its own colour. Below, the three "
-    "pieces slid into the middle period and put one on the other: their sum is the repeated bump, "
-    f"to within {np.abs(total - bumps(home, T)).max():.5f}, which is what lies beyond the three pieces.",
+    "pieces moved into the middle period and stacked: their sum is the repeated bump, "
+    f"to within {np.abs(total - bumps(home, T)).max():.5f}, which is the part of the bump outside the three pieces.",
 )
 
 # %% [markdown]
-# The cosine $\cos\omega_n x$ has the period $T$, too, so it is the same on each piece. Hence the integral of
-# $f \cos\omega_n x$ over one period is the integral of $k \cos\omega_n x$ over the whole line, and the weight of
-# the wave is
+# The cosine $\cos\omega_n x$ also has the period $T$, so it is the same on each piece. Hence the integral of
+# $f \cos\omega_n x$ over one period is the integral of $k \cos\omega_n x$ over the whole line, and the weight of the
+# wave is
 #
 # $$a_n = \frac2T \int_{-\infty}^\infty k(x) \cos(\omega_n x)\, dx = \frac{4\pi}{T}\, p(\omega_n) , \qquad
 # p(\omega) = \frac{1}{2\pi} \int_{-\infty}^\infty k(x) \cos(\omega x)\, dx .$$
 #
-# **Before you run this:** mark the weights of the waves as points $(\omega_n,\; a_n T/4\pi)$, and double the
-# period. Does every point move, or do the old ones stay, and how many new ones come between two of them?
+# **Before you run this:** mark the weights of the waves as points $(\omega_n,\; a_n T/4\pi)$, and double the period.
+# Does every point move, or do the old ones stay, and how many new ones appear between two of them?
 
 # %% tags=["answer"]
 stems = {}
@@ -511,46 +523,51 @@ axes[1].set_ylabel("weight $a_n T / 4\\pi$")
 axes[2].set_xlabel("angular frequency $\\omega$")
 show(
     fig,
-    caption="Compare the stems from one row to the next, and with the grey curve, which is the same in all.",
+    caption="Compare the stems from one row to the next, and with the grey curve, which is the same in all rows.",
     alt="The weights of the waves in rows of bumps of period 6, 12 and 24, scaled, one row of stems each, "
     "against their frequency. All end on one bell curve, the normal density, to within "
-    f"{away:.0e} in the last row; there are {', '.join(str(len(each)) for each, _ in stems.values())} of them "
-    "up to frequency 4.",
+    f"{away:.0e} in the last row; up to frequency 4 there are "
+    f"{', '.join(str(len(each)) for each, _ in stems.values())} of them.",
 )
 
 # %% [markdown] tags=["answer"]
-# **When the period doubles, the old points stay, and one new point comes between every two.** All lie on one
-# curve for all periods, which is $p$. For the Gaussian bump it is the density of the normal distribution, as in
-# the table of lesson 03. A cosine is half a wave of $\omega$ and half one of $-\omega$, so the series is
+# The old points stay, and one new point appears between every two of them, because doubling the period halves the
+# distance $2\pi/T$ of neighbouring frequencies.
+
+# %% [markdown]
+# **When the period doubles, the old points stay, and one new point comes between every two.** All of them are on one
+# curve for all periods, which is $p$. With the Gaussian bump this is the density of the normal distribution, as in the
+# table of lesson 03. A cosine is half a wave of $\omega$ and half a wave of $-\omega$, so the series is
 #
 # $$f(x) = \sum_{n=-\infty}^{\infty} p(\omega_n)\, e^{i\omega_n x}\, \frac{2\pi}{T} ,$$
 #
-# a sum of heights times widths, because neighbouring frequencies lie $2\pi/T$ apart. As $T$ grows, the copies move
-# out of sight, and the sum becomes the integral $k(x) = \int p(\omega)\, e^{i\omega x}\, d\omega$.
-
-# %% [markdown]
-# Where do we stand? Attention compares everything with everything, and the comparison is a kernel. A kernel has a
-# space in which every point is a function, and what one learns from $n$ points is a sum of $n$ of them. They are
-# few numbers, but they need $n^2$ values of the kernel, too many for a long text. If the kernel depends on $x - y$,
-# the points are in the phases of waves, and lesson 04 draws a few waves.
+# a sum of heights times widths, because neighbouring frequencies are $2\pi/T$ apart. As $T$ grows, the copies move out
+# of sight, and the sum becomes the integral $k(x) = \int p(\omega)\, e^{i\omega x}\, d\omega$, the *Fourier transform*
+# of $p$. In probability, where $p$ is the density of a random frequency, it is called the *characteristic function*.
+#
+# Where have we got to? Attention compares everything with everything, and the comparison is a kernel. A kernel has a
+# space in which every point is a function, and what we learn from $n$ points is a sum of $n$ of these functions. That
+# is few numbers, but finding them takes $n^2$ values of the kernel, too many for a long text. If the kernel depends on
+# $x - y$, the points are in the phases of waves, and lesson 04 draws a few of these waves at random.
 #
 # ## Take away
 #
-# - The dual of a support vector machine, with its constraints $0 \le t_i c_i \le C$ and $\sum_i c_i = 0$, contains
-#   the data only through $K$. Points outside the margin get the weight zero.
-# - $\varphi(x) = K(\cdot, x)$ is a feature map for any kernel, for all points at once.
-# - The best fit to $n$ points at a price for length is a sum of $n$ such functions, whatever the loss.
-# - For a kernel of $x - y$, amplitudes belong to the kernel and phases to the points. With a growing period the
+# - The dual problem of a support vector machine, with its constraints $0 \le t_i c_i \le C$ and $\sum_i c_i = 0$,
+#   contains the data only through $K$. Points outside the margin get the weight zero.
+# - $\varphi(x) = K(\cdot, x)$ is a feature map for any kernel, and it serves all points at once.
+# - With a penalty on the norm, the best fit to $n$ points is a sum of $n$ such functions, whatever the loss.
+# - If a kernel depends on $x - y$, amplitudes belong to the kernel and phases to the points. As the period grows, the
 #   series becomes the transform.
 #
 # ## Where it breaks
 #
-# - The theorem of section 4 needs a loss that looks at $f$ at the $n$ points only. If $f$ has to be positive
-#   everywhere, say, the best fit may need other functions. And a loss that falls without end may have no best fit.
-# - The $n$ numbers are found with an $n \times n$ matrix. With a hundred thousand points it has
-#   ten billion entries, and lesson 04 goes another way.
-# - With an impostor (lesson 02) there is no such space. The denominator of $u$ may be negative, and the dual may
-#   have several tops.
+# - The representer theorem needs a loss that depends on $f$ at the $n$ points only. If $f$ has to be positive
+#   everywhere, for example, the best fit may need other functions. And if the loss decreases without end, there may be
+#   no best fit.
+# - The $n$ numbers are found with an $n \times n$ matrix. With a hundred thousand points it has ten billion entries,
+#   which is why lesson 04 takes another route.
+# - An indefinite function (lesson 02) has no such space. The denominator of $u$ may be negative, and the dual may have
+#   several maxima.
 #
 # ## Exercises
 #
