@@ -15,11 +15,10 @@ from performer_course import checks, features, kernels
 # %% [markdown]
 # ## 1. The fast transform, in place
 #
-# *●●○ · 25 minutes.* Multiply the columns of $x$ by Sylvester's Hadamard matrix with the factor $1/\sqrt D$, in
-# $O(D \log D)$ for each, so without the matrix: no array of $D \times D$. No recursion is needed
-# either. Let a width go through $1, 2, 4, \dots, D/2$; at each, all pairs of rows that far apart
-# (which pairs?) become their sum and their difference. Write the results into `x` itself, and
-# return it.
+# *●●○ · 25 minutes.* Multiply the columns of $x$ by Sylvester's Hadamard matrix with the factor $1/\sqrt D$, at a cost
+# of $O(D \log D)$ per column. You therefore cannot form the matrix, or any other array of $D \times D$ numbers, and you
+# do not need recursion either. Let a width run through $1, 2, 4, \dots, D/2$. At each width, replace pairs of rows that
+# are so far apart (which pairs?) by their sum and their difference. Write the results into `x` itself, and return it.
 
 
 # %% nbgrader={"grade": false, "grade_id": "walsh_hadamard", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -41,16 +40,16 @@ def walsh_hadamard(x):
 checks.walsh_hadamard(walsh_hadamard)
 
 # %% [markdown]
-# ## 2. One stage more, or fewer: a measurement
+# ## 2. One stage more, or one fewer
 #
-# *●●○ · 30 minutes.* Structured directions need not have three stages. For $k$ stages let
-# $W = \sqrt d\, H D_1 H D_2 \cdots H D_k$, with fresh random signs in every draw and every stage. Measure how well the
-# mean of $\cos(\omega^\top\delta)$ over the $d$ rows estimates the Gaussian kernel $e^{-\|\delta\|^2/2}$: give the mean of the
-# squared error over `draws` draws, divided by what $d$ independent directions have in expectation. Use your
-# transform, and not `performer_course.projections`.
+# *●●○ · 30 minutes.* Structured directions need not have three stages. With $k$ stages let
+# $W = \sqrt d\, H D_1 H D_2 \cdots H D_k$, with fresh random signs in every draw and in every stage. Measure how well
+# the mean of $\cos(\omega^\top\delta)$ over the $d$ rows estimates the Gaussian kernel $e^{-\|\delta\|^2/2}$: return
+# the mean squared error over `draws` draws, divided by the expected squared error of $d$ independent directions. Use
+# your own transform, not `performer_course.projections`.
 #
-# Then look at it, with $d = 16$ and 2,000 draws: at $\|\delta\| = 3$ along $e_1$ and along $(1, \dots, 1)$, for one to five
-# stages. Which of the ten numbers must be equal in pairs, but for chance?
+# Then look at the numbers for $d = 16$ and 2,000 draws: at $\|\delta\| = 3$, along $e_1$ and along $(1, \dots, 1)$,
+# with one to five stages. Which of these ten numbers must be equal in pairs, up to chance?
 
 
 # %% nbgrader={"grade": false, "grade_id": "stage_error", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -58,7 +57,7 @@ def stage_error(delta, stages, draws, rng):
     """delta (d,), d a power of two; stages ≥ 1; draws; rng a Generator → a number."""
     ### BEGIN SOLUTION
     d, square = len(delta), float(delta @ delta)
-    x = np.repeat(delta[:, None], draws, axis=1)  # one column a draw
+    x = np.repeat(delta[:, None], draws, axis=1)  # one column per draw
     for _ in range(stages):
         x = walsh_hadamard(rng.choice([-1.0, 1.0], size=(d, draws)) * x)
     estimates = np.cos(math.sqrt(d) * x).mean(axis=0)
@@ -73,11 +72,11 @@ checks.stage_error(stage_error)
 # %% [markdown]
 # ## 3. Which rows for these data?
 #
-# *●●○ · 25 minutes.* Somebody hands you points `x` and asks which directions to use for the kernel
-# $e^{-\|x - y\|^2/2}$. `methods` is a dict from names to functions `draw(rng, m, d)` that give rows $(m, d)$, as
-# `projections.METHODS`. Return the name of the method whose Gram matrix of $x$, from cosines and sines of $m$
-# directions, has the least squared error on average over `draws` draws. No formula knows the answer for all data:
-# measure it.
+# *●●○ · 25 minutes.* You are given points `x`, and want to know which directions to use for the kernel
+# $e^{-\|x - y\|^2/2}$. The dictionary `methods` maps names to functions `draw(rng, m, d)` that return rows $(m, d)$, as
+# `projections.METHODS` does. For each method, estimate the Gram matrix of $x$ from the cosines and sines of $m$
+# directions. Return the name of the method whose estimate has the smallest mean squared error over `draws` draws. No
+# formula gives the answer for all data, so measure it.
 
 
 # %% nbgrader={"grade": false, "grade_id": "choose_rows", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -103,22 +102,22 @@ checks.choose_rows(choose_rows)
 # %% [markdown]
 # ## To think about
 #
-# The corners of a simplex in $\mathbb{R}^d$: why is $-1/(d-1)$ the most negative cosine that $d$ unit vectors can all have with one another?
-# (Look at the squared length of their sum.)
+# Simplex directions are $d$ unit vectors in $\mathbb{R}^d$ whose cosines with one another are all $-1/(d-1)$. Why can
+# no $d$ unit vectors have a more negative cosine in all pairs? (Look at the squared length of their sum.)
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# (In exercise 2 the diagonal with $k$ stages has the law of $e_1$ with $k + 1$, since $H D e_1$ is the diagonal, up to a
-# sign.)
+# (In exercise 2, the diagonal with $k$ stages has the same distribution as $e_1$ with $k + 1$ stages, because $H D e_1$
+# is the diagonal, up to a sign.)
 #
-# The squared length of a sum is not negative. If all cosines are $c$, the $d$ unit vectors have
+# The squared length of a sum cannot be negative. If all cosines are $c$, the $d$ unit vectors have
 #
 # $$0 \;\le\; \Bigl\| \sum_{i=1}^d u_i \Bigr\|^2 = \sum_i \|u_i\|^2 + \sum_{i \ne j} u_i^\top u_j
 # = d + d (d - 1)\, c ,$$
 #
-# so $c \ge -1/(d - 1)$. If the cosines differ, the same line holds with their mean for $c$: some
-# may be more negative, but not all. Equality holds exactly where the vectors add up to zero, as the
-# corners of the simplex do. Note that the dimension has not been used, only the number of vectors.
-# So $n$ unit vectors in any space have a mean cosine of at least $-1/(n - 1)$, and the more of them
-# there are, the less they can avoid one another. And vectors that add up to zero are dependent: our
-# $d$ corners span only $d - 1$ dimensions, which is why $\mathbb{R}^d$ has room for one corner
-# more, at the cosine $-1/d$.
+# so $c \ge -1/(d - 1)$. If the cosines differ, the same inequality holds for their mean: some of them may be more
+# negative, but not all. Equality holds exactly if the vectors add up to zero, as the corners of the simplex do.
+#
+# The argument does not use the dimension, only the number of vectors. In any space, $n$ unit vectors have a mean cosine
+# of at least $-1/(n - 1)$, and the more of them there are, the less they can avoid one another. Moreover, vectors that
+# add up to zero are linearly dependent. Our $d$ corners span only $d - 1$ dimensions, which is why $\mathbb{R}^d$ has
+# room for one more corner, at the cosine $-1/d$.

@@ -18,16 +18,16 @@ def sylvester(x, over=math.sqrt):
 
 
 def without_last(x):
-    """All stages but the last: each half by itself."""
+    """All stages except the last: each half on its own."""
     return np.kron(np.eye(2), linalg.hadamard(len(x) // 2)) @ x / math.sqrt(len(x))
 
 
 HELD = "right, but x itself holds {}: write the results into x."
 BUTTERFLIES = [
-    (partial(sylvester, over=lambda D: 1.0), "the factor 1/√D is missing: H keeps lengths."),
+    (partial(sylvester, over=lambda D: 1.0), "the factor 1/√D is missing: H preserves lengths."),
     (partial(sylvester, over=float), "divide by √D, not by D."),
     (without_last, "one stage is missing: the widths are 1, 2, 4, … up to D/2."),
-    (lambda x: x, "this is x again: is each stage paired as the last one was?"),
+    (lambda x: x, "this is x again: does every stage pair the same rows?"),
     (sylvester, HELD),
 ]
 
@@ -36,7 +36,7 @@ BUTTERFLIES = [
 def walsh_hadamard(transform):
     """transform(x), x (D, ...): H x in place, Sylvester's H with 1/√D along the leading axis.
 
-    Memory is checked, not work: a sum for each row, of D² operations in all, passes too.
+    Memory is checked, not time: one sum per row, D² operations in all, also passes.
     """
     rng = np.random.default_rng(601)
     for shape in ((16, 4), (64,), (2, 3), (1, 2)):
@@ -71,7 +71,7 @@ def _all_draws(delta, stages, scale=1.0):
 
 
 def relative_errors(delta, stages, root=0.0, half=0.5, less=0):
-    """(mean of cos − K)² of each draw of signs, over what d independent directions have."""
+    """(mean of cos − K)² for each draw of signs, divided by the error of d independent rows."""
     d, square = len(delta), delta @ delta
     means = _all_draws(delta, stages - less, d**root).mean(axis=1)
     iid = math.expm1(-square) ** 2 / (2 * d)
@@ -86,14 +86,14 @@ def mean_error(**changed):
 STAGES = [
     (mean_error(half=1.0), "the kernel is e^{−r²/2}, not e^{−r²}."),
     (mean_error(root=-0.5), "the factor √d is missing."),
-    (mean_error(root=0.5), "H has the factor 1/√d in each stage, and √d comes once."),
+    (mean_error(root=0.5), "each H has the factor 1/√d, and the factor √d appears once."),
     (mean_error(less=1), "a stage is missing."),
 ]
 
 
 @check(mistakes=STAGES)
 def stage_error(measure):
-    """measure(delta, stages, draws, rng): E (mean of cos − K)² of √d H D₁ … H D_k, over iid's."""
+    """measure(delta, stages, draws, rng): the error of √d H D₁ … H D_k, divided by iid's error."""
     d, draws, u = 4, 1000, np.array([0.7, -0.2, 0.5, 0.47])
     cases = ((3 * np.eye(d)[0], 3), (2 * np.eye(d)[0], 1), (1.5 * u, 2), (1.2 * np.ones(d), 2))
 
@@ -111,9 +111,9 @@ def stage_error(measure):
         again = numbers(measure(*cases[1], draws, np.random.default_rng(604)))
         if not np.isclose(again, found[1], atol=1e-9):
             raise Hint(
-                "with one stage every draw has the same error at δ = 2 e₁, so nothing is random "
-                f"in it, and two generators give {found[1]:.3g} and {again:.3g}. Is the divisor "
-                "(1 − e^{−r²})²/(2d), and no measurement? Is `stages` the number of stages?"
+                "with one stage every draw has the same error at δ = 2 e₁, so the result is not "
+                f"random, but two generators give {found[1]:.3g} and {again:.3g}. Do you divide by "
+                "(1 − e^{−r²})²/(2d), not by a measured error? Is `stages` the number of stages?"
             )
         values = {hint: np.array(said(wrong)) for wrong, hint in STAGES}
         off = {hint: (np.abs(found - v) / (room + v / 10)).max() for hint, v in values.items()}
@@ -139,16 +139,13 @@ class Choice(NamedTuple):
     advice: str
 
 
-BOTH = (
-    "The squared error has a bias in it and a spread, and its mean is asked for, over the pairs, "
-    "too, not the largest."
-)
-MOST = "Draw m rows, not more and not fewer, and compare all of the points."
+BOTH = "The squared error contains both bias and variance. Average it over all pairs and draws."
+MOST = "Draw exactly m rows, and compare all of the points."
 
 
 @cache
 def _choices():
-    """The cases, judged once: the errors are exact to the draws, as an answer's are."""
+    """The cases, with the errors of each method, measured once."""
     rng = np.random.default_rng(604)
     one = np.zeros((6, 16))
     one[:, 3] = np.arange(6) / 2  # they differ along one axis
@@ -162,29 +159,29 @@ def _choices():
     lined = more.copy()
     lined[[1, -1]] = lined[[0, -2]] + 0.7 * np.eye(8)[3]  # the first two and the last two
     methods = projections.METHODS | {
-        # for the kernel e^{−r²/4}: less spread, and a bias
+        # for the kernel e^{−r²/4}: lower variance, and a bias
         "shorter": lambda rng, m, d: projections.orthogonal(rng, m, d) * math.sqrt(0.5),
         # for the kernel e^{−r²}
         "longer": lambda rng, m, d: projections.iid(rng, m, d) * math.sqrt(2),
         # the same rows again and again: m does not matter
         "eight": lambda rng, m, d: projections.hadamard(rng, 8, d)[np.arange(m) % 8],
-        # a small error mostly, a large one now and then
+        # mostly a small error, sometimes a large one
         "often none": lambda rng, m, d: projections.sobol(rng, m, d) * (rng.random() < 7 / 8),
     }
     kernel = "The kernel is e^{−r²/2}, not e^{−r²}."
-    other = "What wins on other data does not win here."
-    zeros = "It gives zeros one time in eight: average the squares, and over all draws."
+    other = "The method that wins on other data does not win here."
+    zeros = "It returns zeros in one draw of eight: average the squared errors over all draws."
     cases = (
         ("two points, 1 apart", apart, 16, ("longer", "iid"), kernel),
         ("points that differ along one axis", one, 64, ("iid", "orthogonal", "sobol"), other),
-        ("dense points that are near", dense, 32, ("iid", "sobol", "orthogonal"), other),
+        ("dense points that are close together", dense, 32, ("iid", "sobol", "orthogonal"), other),
         ("two points, 1.8 apart", flat, 16, ("often none", "iid"), zeros),
         ("two points, 3 apart along one axis", far, 16, ("hadamard", "iid"), other),
         ("16 corners of a simplex", math.sqrt(0.3) * np.eye(16), 16, ("shorter", "iid"), BOTH),
         ("two points, 1 apart", apart, 16, ("orthogonal", "fixed norms"), BOTH),
         ("six points in 8 dimensions", more, 64, ("sobol", "eight"), MOST),
         ("six points in 8 dimensions", more, 256, ("hadamard", "sobol"), MOST),
-        ("points of which some differ along one axis", lined, 64, ("sobol", "hadamard"), MOST),
+        ("points some of which differ along one axis", lined, 64, ("sobol", "hadamard"), MOST),
     )
     choices = []
     for of, x, m, names, advice in cases:
@@ -200,16 +197,16 @@ def _choices():
 
 @check(says=[BOTH, MOST])
 def choose_rows(choose):
-    """choose(methods, x, m, draws, rng) → the name of the rows with least error on x."""
+    """choose(methods, x, m, draws, rng) → the name of the method with the least error on x."""
     found, times = [], []
     for case in _choices():
         name = choose(case.methods, case.x.copy(), case.m, case.draws, np.random.default_rng(605))
         if not isinstance(name, str) or name not in case.errors:
-            raise Hint(f"{name!r} is no name of `methods`, which has {', '.join(case.errors)}.")
+            raise Hint(f"{name!r} is not a name in `methods`, which has {', '.join(case.errors)}.")
         found.append(name)
         times.append(case.errors[name] / min(case.errors.values()))
     if min(times) > 1:
-        raise Hint("the least error is asked for, not the largest.")
+        raise Hint("return the name with the least error, not the largest.")
     for case, name, off in zip(_choices(), found, times, strict=True):
         if off > 1:
             raise Hint(

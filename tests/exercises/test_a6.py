@@ -38,7 +38,7 @@ def written(transform):
 
 
 def without_factor(x):
-    """H x √D is what x holds, H x what comes back."""
+    """x holds H x √D, and H x is returned."""
     return from_the_widest(x).__imul__(math.sqrt(len(x))) / math.sqrt(len(x))
 
 
@@ -59,7 +59,7 @@ def by_rows(delta, stages, draws, rng):
 
 
 def over_measured(delta, stages, draws, rng):
-    """The divisor is measured, too."""
+    """The divisor is also measured."""
     W = rng.normal(size=(draws, len(delta), len(delta)))
     error = np.cos(W @ delta).mean(axis=1) - math.exp(-delta @ delta / 2)
     iid = theory.fourier_variance(np.linalg.norm(delta), len(delta))
@@ -68,7 +68,7 @@ def over_measured(delta, stages, draws, rng):
 
 RIGHT["stage_error"] = [by_rows]
 WRONG["stage_error"] = [
-    (over_measured, "nothing is random in it"),
+    (over_measured, "the result is not random"),
     (lambda *given: by_rows(*given[:3], np.random.default_rng(1)), "of different seeds"),
 ]
 
@@ -125,11 +125,11 @@ def always(name):
 
 
 WRONG["choose_rows"] = [
-    (by(lambda errors: -squares(errors)), "the least error is asked for, not the largest"),
+    (by(lambda errors: -squares(errors)), "the least error, not the largest"),
     (by(squares, gamma=1.0), "The kernel is e^{−r²/2}, not e^{−r²}"),
-    (by(squares, rows=lambda m: 2 * m), "Draw m rows"),
+    (by(squares, rows=lambda m: 2 * m), "Draw exactly m rows"),
     (by(squares, points=slice(2)), "compare all of the points"),
-    (by(lambda errors: np.square(errors).max(axis=(1, 2)).mean()), "over the pairs, too"),
+    (by(lambda errors: np.square(errors).max(axis=(1, 2)).mean()), "over all pairs"),
     (always("hadamard"), "3 apart along one axis, m = 16: 'hadamard'"),
     (by(lambda errors: errors.var(axis=0).mean()), "'shorter' has"),
     (by(squares, rows=lambda m: 8), "m = 256"),
