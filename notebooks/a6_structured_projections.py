@@ -190,8 +190,9 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# In the run that is printed, the dense product is faster than the fast transforms up to $d = 512$ and slower from
-# $d = 1024$ on. The small products overtake it between 256 and 512.
+# At $d = 64$ the dense product is faster, and at $d = 4096$ the fast transforms are. In the run that is printed, the
+# dense product is faster than the fast transforms up to $d = 512$ and slower from $d = 1024$ on. The small products
+# overtake it between 256 and 512.
 
 # %% [markdown]
 # For 100 points with $d = 64$, the dense product is faster than three fast transforms, although it takes more
@@ -375,14 +376,14 @@ print(", ".join(f"{int(value)} in {count}" for value, count in zip(means, counts
 # few dimensions.
 #
 # If the data are sparse, or if their rows consist of $\pm1$, there are two remedies. A fourth stage costs another
-# $d \log d$ operations; Choromanski et al. (2017) study such longer products. A random rotation of the data makes every
-# direction of $\delta$ random. It costs $d^2$ operations for each point, once.
+# $d \log d$ operations; Choromanski et al. (2017) study such longer products. A random rotation of the data, by a
+# matrix $Q$ as in lesson 05, makes every direction of $\delta$ random. It costs $d^2$ operations for each point, once.
 #
 # ## 4. Simplex directions: further apart than orthogonal
 #
-# Orthogonal is not the furthest that $d$ directions can be spread. At the corners of a regular *simplex*, any two unit
-# vectors form an obtuse angle, whose cosine is $-1/(d - 1)$, and all $d$ of them add up to zero. With χ norms and a
-# uniform rotation, each row taken alone is $\mathcal{N}(0, I)$ as before (Reid et al., 2023).
+# Orthogonal is not the furthest that $d$ directions can be spread. Take the $d$ unit vectors that point to the corners
+# of a regular *simplex*. Any two of them form an obtuse angle, with cosine $-1/(d - 1)$, and together they add up to
+# zero. With χ norms and a uniform rotation, each row taken alone is $\mathcal{N}(0, I)$ as before (Reid et al., 2023).
 
 # %%
 W = projections.simplex(np.random.default_rng(5), 6, 6)
@@ -483,11 +484,11 @@ print(f"orthogonal over iid: {formulas['orthogonal'] / formulas['iid']:.2f}, at 
 #
 # ## 5. Quasi-Monte Carlo: Sobol points
 #
-# The third method does not look at angles at all. *Quasi-Monte Carlo* replaces random points by points that are
-# constructed to fill the unit cube evenly. We use the *Sobol sequence*, and randomise it by a *scrambling*, which
-# changes the digits of the coordinates at random but keeps the points even. Each scrambled point, taken alone, is
-# uniform in the cube, so the estimate stays unbiased. The inverse of the normal distribution function, applied to each
-# coordinate, turns it into a point of $\mathcal{N}(0, I)$.
+# The third method does not look at angles at all. *Quasi-Monte Carlo* replaces random points by a *low-discrepancy
+# sequence*, whose points are constructed to fill the unit cube evenly. We use the *Sobol sequence* and randomise it by
+# a *scrambling*, which changes the digits of the coordinates at random but keeps the points even. Each scrambled point,
+# taken alone, is uniform in the cube, so the estimate stays unbiased. The inverse of the normal distribution function,
+# applied to each coordinate, turns it into a point of $\mathcal{N}(0, I)$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 flat = {
@@ -632,7 +633,7 @@ print(f"100 points over 64, {square[1] / square[0]:.1f}; 300 over 256, {square[3
 # orthogonal directions along all twelve.
 #
 # So look at your data. Rows of counts or categories often differ in few places, which means that $\delta$ has only $s$
-# entries that are not 0. For each $s$, which gives a row of the next table, we draw sixty such $\delta$ of length 1, on
+# entries that are not 0. Each row of the next table belongs to one $s$: we draw sixty such $\delta$ of length 1, on
 # random axes of 64, with normal entries. In the last row there are two entries, and they are equal.
 #
 # **Before you run this:** along one axis of 64, Sobol points are hundreds of times better than independent directions.

@@ -56,9 +56,9 @@ from performer_course.figures import COLORS, compared, show, trend
 #
 # In a convex problem with linear constraints, such as this one, it does not matter which of the two players moves
 # first. This is called *strong duality*. So let the opponent move first, and take the rates as given. Then our total is
-# least where its derivatives are zero. In $b$ and in each $\xi_i$ the total is a straight line. If such a line had a
-# slope, we could lower the total without end, so the opponent chooses rates that leave no slope. The derivatives have
-# three consequences:
+# least where its derivatives are zero. As a function of $b$, or of one $\xi_i$, the total is a straight line. If such a
+# line had a slope, we could lower the total without end, so the opponent chooses rates that leave no slope. The
+# derivatives have three consequences:
 #
 # - with respect to $w$: $\; w = \sum_i a_i t_i\, \varphi(x_i)$;
 # - with respect to $b$: $\; \sum_i a_i t_i = 0$;
@@ -218,7 +218,7 @@ print(f"classified as inner: {(output > 0).sum()}, on the correct side: {correct
 #   uses only the values of $f$, and the third uses only the values of $g$.
 # - *It is not negative.* $\langle f, f \rangle = \sum_{i,j} c_i c_j K(x_i, x_j) \ge 0$ is exactly what the definition
 #   of a kernel demands.
-# - *Only the function 0 has norm 0.* Take $K(\cdot, x)$ for $g$. Then $\langle f, K(\cdot, x) \rangle = f(x)$, and by
+# - *Only the function 0 has norm 0.* Choose $g = K(\cdot, x)$. Then $\langle f, K(\cdot, x) \rangle = f(x)$, and by
 #   the Cauchy–Schwarz inequality $f(x)^2 \le \|f\|^2\, K(x, x)$ at every $x$.
 #
 # With $f = K(\cdot, y)$ the same line says that $\langle K(\cdot, y), K(\cdot, x) \rangle = K(x, y)$. So every kernel
@@ -546,8 +546,8 @@ show(
 # of $p$. In probability, where $p$ is the density of a random frequency, it is called the *characteristic function*.
 #
 # Where have we got to? Attention compares everything with everything, and the comparison is a kernel. A kernel has a
-# space in which every point is a function, and what we learn from $n$ points is a sum of $n$ of these functions. That
-# is few numbers, but finding them takes $n^2$ values of the kernel, too many for a long text. If the kernel depends on
+# space in which every point is a function, and what we learn from $n$ points is a sum of $n$ of these functions. Those
+# are few numbers, but finding them takes $n^2$ values of the kernel, too many for a long text. If the kernel depends on
 # $x - y$, the points are in the phases of waves, and lesson 04 draws a few of these waves at random.
 #
 # ## Take away
@@ -577,7 +577,7 @@ show(
 #
 # - [Boser et al. (1992)](references.md#boser-1992). The margin and the kernel meet.
 # - [Platt (1999)](references.md#platt-1999). Two multipliers at a time.
-# - [Keerthi et al. (2001)](references.md#keerthi-2001). Which two.
+# - [Keerthi et al. (2001)](references.md#keerthi-2001). How to choose the two.
 # - [Aronszajn (1950)](references.md#aronszajn-1950). A kernel is an inner product, for all points at once.
 # - [Schölkopf et al. (2001)](references.md#scholkopf-2001). The representer theorem, for any loss.
 # - [Schölkopf & Smola (2002)](references.md#scholkopf-2002). Chapters 1, 2, 4, 7 and 10.
