@@ -1,60 +1,61 @@
 # %% [markdown]
-# # Decide which heads of a protein model can be swapped
+# # Decide in which heads of a protein model to replace softmax
 #
 # > **5 hours.** Needs: lessons 10, 13, 14, 15 and 18.
 # >
-# > Afterwards you have, for six heads of a real pretrained model, the error of random features beside
-# > that of four ways that need none, a repair by moments, and a decision for each head that you can
-# > defend; and the same decision for two heads of a model of speech, where cost counts.
+# > Afterwards you have, for six heads of a real pretrained model, the error of random features beside that of four
+# > methods that need none, a repair by moments, and a decision for each head that you can defend; and the same
+# > decision for two heads of a speech model, where cost counts.
 #
 # ## Brief
 #
-# A laboratory runs AntiBERTy, a model of antibodies with 64 attention heads, and asks which of them could
-# be made linear without training anything. You have the queries, keys and values of six heads on two
-# chains. Replace softmax in each by random features, find out where that follows the head better than
-# something cheaper does, repair what can be repaired, and decide. Everything that is fitted, second moments
-# and shares alike, comes from the first chain; everything that is reported, from the second. One thing
-# needs no fit: a shift of all keys leaves softmax unchanged, so each way may centre on the keys of the
-# chain judged, which in an all-to-all head are all known (their mean takes linear time). It is done when
+# A laboratory runs AntiBERTy, an encoder for antibodies with 64 attention heads, and asks which of them could be made
+# linear without training anything. You have the queries, keys and values of six heads on two chains. Replace softmax in
+# each head by random features, find out where they follow the head better than something cheaper does, repair what can
+# be repaired, and decide. Everything that is fitted, from second moments to window fractions, comes from the first
+# chain; everything that is reported comes from the second. One thing needs no fit: a shift of all keys leaves softmax
+# unchanged, so each method may subtract the mean key of the chain that is judged. In an all-to-all head all keys are
+# known, and their mean takes linear time. The project is done when
 #
-# 1. each head stands beside four nulls, mean(V), attention by place alone, a window plus mean(V) and
-#    Taylor features, in two measures: the error of the output and the divergence of the weights;
+# 1. each head is compared with four baselines, mean(V), attention by position alone, a window plus mean(V), and Taylor
+#    features, in two measures: the normalised error of the output and the divergence of the weights;
 # 2. features are judged at 64, 256 and 1,024 directions, over at least 3 draws of them, with the spread;
-# 3. at 256 directions the repair by moments lowers the divergence in all six heads, and at least halves it
-#    in three;
-# 4. each head has a decision by a rule that you wrote down first, at least one head is swapped for random
-#    features, at least one is not, and you have seen whether the decisions stay when the two chains change
-#    places;
-# 5. two heads of a model of speech, with 1,500 tokens, have the cheapest way that is good enough and costs
-#    less than softmax, in both measures.
+# 3. at 256 directions the repair by moments lowers the divergence in all six heads, and at least halves it in three;
+# 4. each head has a decision by a rule that you wrote down first, at least one head is swapped for random features, at
+#    least one is not, and you have checked which decisions stay the same when the two chains change places;
+# 5. for each of two heads of a speech model, with 1,500 tokens, you know the cheapest method that is good enough and
+#    costs less than softmax, in both measures.
 #
 # ## Rubric
 #
 # | criterion | points | what earns them |
 # |---|---|---|
-# | Correctness | 6 | Both measures are 1 for mean(V); every estimate of the weights has rows that sum to 1; nothing but the mean of its keys is taken from the chain that is judged, and nothing is fitted on a query of speech that is judged. |
-# | Measurement | 5 | Three counts of directions, at least 3 draws each, mean and standard error; all four nulls fitted as fairly as the features are. |
+# | Correctness | 6 | Both measures are 1 for mean(V); every estimate of the weights has rows that sum to 1; only the mean key is taken from the chain that is judged, and nothing is fitted on a speech query that is judged. |
+# | Measurement | 5 | Three counts of directions, at least 3 draws each, mean and standard error; all four baselines fitted as fairly as the features are. |
 # | Verdict | 4 | A rule stated before any table, a decision for each head, cost counted where it counts, and what two chains of one model cannot tell. |
 # | Code | 3 | One function for each idea; weights and outputs from the same call; no number typed in that a cell has computed. |
-# | Picture | 2 | Exact attention beside its estimate, for a head that is swapped for features and one that is not, on one scale of colours. |
+# | Picture | 2 | Exact attention beside its estimate, for a head that is swapped for features and one that is not, on one colour scale. |
 #
 # ## Start
 #
-# `data.antibody_heads` has the heads. Each is named by its block (0 is the first, 7 the last) and its
-# number. They were chosen on other chains: of each of three blocks the head that centred features followed
-# best, then the one that they followed worst. Every query sees all $L = 122$ tokens of its chain, 120
-# residues and one token at each end; $d = 64$.
+# `data.antibody_heads` provides the heads. Each is named by its block (0 is the first, 7 the last) and its number. They
+# were chosen on other chains: from each of three blocks the head that centred features followed best, then the one that
+# they followed worst. Every query sees all $L = 122$ tokens of its chain, which are 120 residues and one token at each
+# end; $d = 64$.
 #
-# On the proteins nothing gets faster: 122 tokens are too few (lesson 14, question 1 of the card). The question is
-# whether the *answer* survives, because that is what a longer protein would need. Cost counts in task 7,
-# in two heads with 1,500 tokens.
+# On the proteins nothing gets faster, because 122 tokens are too few (lesson 14, question 1 of the card). The question
+# is whether the *answer* survives, because a longer protein would need that. Cost counts in task 7, in two heads with
+# 1,500 tokens.
 #
-# With the identity in place of the values, $V = I$, any attention returns its weights, one row a query:
-# `weights_of` below. So one call gives the matrix, and a product with $V$ the output.
+# If the values are replaced by the identity, $V = I$, any attention returns its weights, one row per query. This is
+# what `weights_of` does below, so one call gives the matrix, and a product with $V$ gives the output.
+#
+# The first table shows how many keys a query attends to, measured by $e$ to the entropy of its weights. This is their
+# *perplexity*: it would be $n$ if $n$ keys had equal weights and the others none.
 #
 # The constants are those of the solution, which takes seconds. Scale up to more draws and more directions.
 #
-# Before any table, write down the rule of task 5.
+# Write down the rule of task 5 before you see any table.
 
 # %%
 import matplotlib.pyplot as plt
@@ -65,7 +66,7 @@ from performer_course import attention, compare, data, features, near_far, proje
 from performer_course.figures import gram, show
 
 NAMES = ("0.7", "0.5", "4.6", "4.3", "7.3", "7.6")  # block.head
-FIT, JUDGE = 0, 1  # the chain that all is fitted on, and the one that is judged
+FIT, JUDGE = 0, 1  # the chain that everything is fitted on, and the one that is judged
 COUNTS = (64, 256, 1024)  # directions
 DRAWS = 5
 BAND = 16  # a window sees 16 keys on each side
@@ -81,15 +82,15 @@ def weights_of(attend, q, k, **options):
 
 
 def about_mean(k):
-    """k (..., L, d) → the same with their mean taken away: a shift that softmax does not see."""
+    """k (..., L, d) → k minus their mean, a shift that leaves softmax unchanged."""
     return k - k.mean(axis=-2, keepdims=True)
 
 
 exact = weights_of(attention.softmax_attention, q, k)  # A: (heads, chains, L, L)
 first, second = (data.antibodies()[name][0] for name in ("Trastuzumab", "Pembrolizumab"))
-unlike = sum(a != b for a, b in zip(first, second, strict=True))
-print(f"the chains differ in {unlike} of {len(first)} residues")
-print("head   Var(t)   keys that a query looks at, e^entropy")
+different = sum(a != b for a, b in zip(first, second, strict=True))
+print(f"the chains differ in {different} of {len(first)} residues")
+print("head   Var(t)   keys that a query attends to, e^entropy")
 for name, A, t in zip(
     NAMES, exact[:, JUDGE], (q @ np.swapaxes(k, -1, -2))[:, JUDGE] / 8, strict=True
 ):
@@ -99,34 +100,37 @@ for name, A, t in zip(
 # %% [markdown]
 # ## Task 1: Two measures
 #
-# Let $\hat A$ be any matrix of weights in place of $A$, $(L, L)$, and $U$ that of mean(V), all $1/L$. Write
+# Let $\hat A$ be any matrix of weights that replaces $A$, $(L, L)$, and let $U$ be the matrix of mean(V), with all
+# entries $1/L$. The *normalised error* of the output (lesson 06), here called error for short, and the *divergence* of
+# the weights are
 #
 # $$\text{error} = \frac{\|\hat A V - A V\|^2}{\|U V - A V\|^2}, \qquad \text{divergence} =
 # \frac{\sum_i \mathrm{KL}(A_i \,\|\, \hat A_i)}{\sum_i \mathrm{KL}(A_i \,\|\, U_i)}, \qquad
 # \mathrm{KL}(a \,\|\, b) = \sum_j a_j \ln \frac{a_j}{b_j} .$$
 #
-# Both are 0 where nothing is lost and 1 for mean(V). They ask different questions. The error asks about
-# the output of these values; the divergence, in which a key that is missed counts far more than one that is
-# added, asks about the weights, whatever the values are. Both for all heads at once: the last two axes
-# are those of a head, $n$ queries and $L$ keys. Here $n = L$; in task 7 half of the queries are judged.
+# KL is the *Kullback–Leibler divergence*. Both measures are 0 where nothing is lost and 1 for mean(V), but they ask
+# different questions. The error asks about the output for these values. The divergence asks about the weights, whatever
+# the values are, and to it a key that is missed counts far more than one that is added. Compute both for all heads at
+# once: the last two axes are those of a head, $n$ queries and $L$ keys. Here $n = L$; in task 7 half of the queries are
+# judged.
 
 
 # %% nbgrader={"grade": false, "grade_id": "error", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def error(found, A, v):
-    """found, A (..., n, L), v (..., L, d) → (...): the square error of the output over mean(V)'s."""
+def error(estimate, A, v):
+    """estimate, A (..., n, L), v (..., L, d) → (...): the normalised error of the output."""
     ### BEGIN SOLUTION
     right = A @ v
-    null = v.mean(axis=-2, keepdims=True)
-    squares = [((output - right) ** 2).sum(axis=(-2, -1)) for output in (found @ v, null)]
+    mean = v.mean(axis=-2, keepdims=True)
+    squares = [((output - right) ** 2).sum(axis=(-2, -1)) for output in (estimate @ v, mean)]
     return squares[0] / squares[1]
     ### END SOLUTION
 
 
 # %% nbgrader={"grade": false, "grade_id": "divergence", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def divergence(found, A):
-    """found, A (..., n, L), all positive → (...): the KL from A of all rows, over mean(V)'s."""
+def divergence(estimate, A):
+    """estimate, A (..., n, L), all positive → (...): the KL of all rows over that of mean(V)."""
     ### BEGIN SOLUTION
-    lost = (A * np.log(A / found)).sum(axis=(-2, -1))
+    lost = (A * np.log(A / estimate)).sum(axis=(-2, -1))
     return lost / (A * np.log(A * A.shape[-1])).sum(axis=(-2, -1))
     ### END SOLUTION
 
@@ -143,79 +147,77 @@ print(f"half of each has the error {error(half, A, values)[0]:.2f}", end=" ")
 print(f"and the divergence {divergence(half, A)[0]:.2f} in head {NAMES[0]}")
 
 # %% [markdown]
-# ## Task 2: Three ways without a draw
+# ## Task 2: Three methods without a random draw
 #
-# Beside mean(V) stand three more nulls. *By place*: the weights of the first chain, used for the second,
-# whatever stands there. *Taylor*: weights $1 + t$ with centred keys, 65 features and no randomness
-# (weights of both signs, so no divergence). And a *window*: a share $p$ of softmax over the nearest keys,
-# $1 - p$ of mean(V). Write the window, and choose $p$ on the first chain alone, for each head by itself.
-# This share is fitted by the error alone, so by divergence another share might serve the window better.
-# The last row of the errors is Taylor about the mean key of the first chain instead of this one's.
+# Beside mean(V) there are three more baselines. *By position* uses the weights of the first chain for the second,
+# whatever its residues are. *Taylor* has the weights $1 + t$ with centred keys, which takes 65 features and no
+# randomness (its weights may be negative, so it has no divergence). And a *window* mixes softmax over the nearest keys,
+# with the fraction $p$, and mean(V), with $1 - p$. Write the window, and choose $p$ on the first chain alone,
+# separately for each head. This fraction is fitted by the error alone, so by divergence another fraction might suit the
+# window better. The last row of the errors is Taylor about the mean key of the first chain instead of the second.
 
 
 # %% nbgrader={"grade": false, "grade_id": "window", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def window(q, k, share):
-    """q, k (L, d) → weights (L, L): `share` of softmax over |i − j| ≤ BAND, the rest uniform."""
+def window(q, k, fraction):
+    """q, k (L, d) → weights (L, L): `fraction` of softmax over |i − j| ≤ BAND, the rest uniform."""
     ### BEGIN SOLUTION
     near = weights_of(near_far.near_field, q, k, band=BAND)
-    return share * near + (1 - share) / L
+    return fraction * near + (1 - fraction) / L
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": false, "grade_id": "best_share", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def best_share(q, k, v, A):
-    """The share of 0.05, 0.10 … 0.95 for which the window has the least error on this chain."""
+# %% nbgrader={"grade": false, "grade_id": "best_fraction", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def best_fraction(q, k, v, A):
+    """The fraction of 0.05, 0.10 … 0.95 for which the window has the least error on this chain."""
     ### BEGIN SOLUTION
-    shares = np.arange(1, 20) / 20
-    return shares[np.argmin([error(window(q, k, share), A, v) for share in shares])]
+    grid = np.arange(1, 20) / 20
+    return grid[np.argmin([error(window(q, k, fraction), A, v) for fraction in grid])]
     ### END SOLUTION
 
 
 # %%
-def nulls(fit, judge):
-    """{name: weights (heads, L, L)} on chain `judge`, whatever is fitted from chain `fit`."""
+def baselines(fit, judge):
+    """{name: weights (heads, L, L)} on chain `judge`, with all that is fitted from chain `fit`."""
     heads = range(len(NAMES))
     given = [(q[h, judge], k[h, judge]) for h in heads]
-    shares = [best_share(*(x[h, fit] for x in (q, k, v, exact))) for h in heads]
+    fractions = [best_fraction(*(x[h, fit] for x in (q, k, v, exact))) for h in heads]
     return {
         "mean(V)": np.broadcast_to(uniform, (len(NAMES), L, L)),
-        "by place": exact[:, fit],
+        "by position": exact[:, fit],
         "Taylor": np.array(
             [weights_of(attention.taylor_attention, x, about_mean(y)) for x, y in given]
         ),
-        "window": np.array([window(*g, share) for g, share in zip(given, shares, strict=True)]),
+        "window": np.array([window(*g, part) for g, part in zip(given, fractions, strict=True)]),
     }
 
 
 def table(rows):
-    """Print {label: one number a head}, with a dash where there is none."""
-    print(f"{'head':20}" + "".join(f"{name:>8}" for name in NAMES))
+    """Print {label: one number per head}, with a dash where there is none."""
+    print(f"{'head':22}" + "".join(f"{name:>8}" for name in NAMES))
     for label, numbers in rows.items():
-        print(f"{label:20}" + "".join(f"{'–' if np.isnan(x) else f'{x:.2f}':>8}" for x in numbers))
+        print(f"{label:22}" + "".join(f"{'–' if np.isnan(x) else f'{x:.2f}':>8}" for x in numbers))
 
 
-of_nulls = nulls(FIT, JUDGE)
-sums = [np.allclose(found.sum(axis=-1), 1) for found in of_nulls.values()]
+of_baselines = baselines(FIT, JUDGE)
+sums = [np.allclose(weights.sum(axis=-1), 1) for weights in of_baselines.values()]
 print(f"rows sum to 1: {sums}\n\nerror, mean(V) is 1")
 elsewhere = [
     weights_of(attention.taylor_attention, x, y - of_first.mean(axis=0))
     for x, y, of_first in zip(q[:, JUDGE], k[:, JUDGE], k[:, FIT], strict=True)
-]  # not a null, only what centring on the first chain would cost
-listed = of_nulls | {"Taylor, 1st's mean": np.array(elsewhere)}
-table({name: error(found, A, values) for name, found in listed.items()})
+]  # no baseline, it only shows what centring on the first chain would cost
+listed = of_baselines | {"Taylor, 1st mean key": np.array(elsewhere)}
+table({name: error(weights, A, values) for name, weights in listed.items()})
 none = np.full(len(NAMES), np.nan)
 print("\ndivergence, mean(V) is 1")
-table(
-    {name: none if (found <= 0).any() else divergence(found, A) for name, found in of_nulls.items()}
-)
+table({name: none if (w <= 0).any() else divergence(w, A) for name, w in of_baselines.items()})
 
 # %% [markdown]
 # ## Task 3: The swap as published
 #
-# Now FAVOR+, with orthogonal directions and nothing else. Write the weights of one head for one draw.
+# Now use FAVOR+, with orthogonal directions and nothing else. Write the weights of one head for one draw.
 #
-# **Before you run this:** in how many of the six heads do 256 directions, two for each token, have less
-# error than mean(V)?
+# **Before you run this:** 256 directions are two per token. Will they have less error than mean(V) in most of the six
+# heads, or in few?
 
 
 # %% nbgrader={"grade": false, "grade_id": "plain", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -227,20 +229,20 @@ def plain(q, k, W, fitted):
 
 
 # %%
-def judged(way, fitted, judge):
-    """{m: (errors, divergences)}, each (draws, heads), on chain `judge`, of a way to swap."""
-    found = {}
+def judged(method, fitted, judge):
+    """{m: (errors, divergences)}, each (draws, heads), of a method on chain `judge`."""
+    results = {}
     for m in COUNTS:
         measures = []
         for draw in range(DRAWS):
             W = projections.orthogonal(np.random.default_rng([m, draw]), m, d)
             pairs = zip(q[:, judge], k[:, judge], fitted, strict=True)
-            weights = np.array([way(x, y, W, of_head) for x, y, of_head in pairs])
+            weights = np.array([method(x, y, W, of_head) for x, y, of_head in pairs])
             measures.append(
                 (error(weights, exact[:, judge], v[:, judge]), divergence(weights, exact[:, judge]))
             )
-        found[m] = np.swapaxes(measures, 0, 1)  # (measures, draws, heads)
-    return found
+        results[m] = np.swapaxes(measures, 0, 1)  # (measures, draws, heads)
+    return results
 
 
 def standard_error(draws):
@@ -248,10 +250,10 @@ def standard_error(draws):
     return draws.std(axis=0, ddof=1) / len(draws) ** 0.5
 
 
-def report(found, measure):
+def report(results, measure):
     """Print the mean over draws, and the largest standard error, of measure 0 or 1."""
-    table({f"m = {m}": x[measure].mean(axis=0) for m, x in found.items()})
-    worst = {m: standard_error(x[measure]).max() for m, x in found.items()}
+    table({f"m = {m}": x[measure].mean(axis=0) for m, x in results.items()})
+    worst = {m: standard_error(x[measure]).max() for m, x in results.items()}
     print("largest standard error: " + ", ".join(f"{e:.2f} at m = {m}" for m, e in worst.items()))
 
 
@@ -266,12 +268,12 @@ print(f"\nheads in which 256 directions have less error than mean(V): {below} of
 # %% [markdown]
 # ## Task 4: Repair by moments
 #
-# Lesson 14 shifts the keys by $s = \bar q + \bar k$, turns to the eigenvectors of the second moment $M$ of
-# all $q' + k' - s d^{-1/4}$, and gives each axis its $\rho$. Here $\bar k$ is that of the chain at hand, as
-# in Taylor: `about_mean` takes it away, which leaves the shift $\bar q$. Take $\bar q$, the axes and $\rho$
-# from the first chain, and write the weights of the second with them. (All of it rides in $W$ and in one more coordinate
-# of $q$ and $k$, as at the end of that lesson's section 1; or use `features.sharp` and
-# `attention.linear_attention`.)
+# The repair uses the dense, centred features of lesson 14. They shift the keys by $s = \bar q + \bar k$, take the
+# eigenvectors of the second moment $M$ of all $q' + k' - s d^{-1/4}$ as axes, and give each axis its $\rho$. Here
+# $\bar k$ belongs to the chain that is judged, as for Taylor: `about_mean` subtracts it, which leaves the shift
+# $\bar q$. Take $\bar q$, the axes and $\rho$ from the first chain, and compute the weights of the second with them.
+# (All of it fits into $W$ and one more coordinate of $q$ and $k$, as at the end of section 1 of that lesson; or use
+# `features.sharp` and `attention.linear_attention`.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "moments", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -281,7 +283,9 @@ def moments(q, k):
     mean = q.mean(axis=0)
     pairs = ((q - mean)[:, None] + about_mean(k)).reshape(-1, d) * d**-0.25  # all z − s: (L², d)
     eigenvalues, axes = np.linalg.eigh(pairs.T @ pairs / len(pairs))
-    axes = axes * np.sign(axes.sum(axis=0))  # the sign of an axis is free: let its sum be positive
+    axes = axes * np.sign(
+        axes.sum(axis=0)
+    )  # an eigenvector has a free sign: let its sum be positive
     return mean, axes, theory.best_rho(np.maximum(eigenvalues, 0), 1)
     ### END SOLUTION
 
@@ -292,8 +296,8 @@ def repaired(q, k, W, fitted):
     ### BEGIN SOLUTION
     mean, axes, rho = fitted
     weight = (W**2) @ (1 - 1 / rho) / 4  # (m,)
-    wide = W * np.sqrt((1 + 1 / rho) / 2) @ axes.T  # (m, d)
-    longer = np.concatenate([wide, weight[:, None]], axis=1)  # (m, d + 1)
+    stretched = W * np.sqrt((1 + 1 / rho) / 2) @ axes.T  # (m, d)
+    longer = np.concatenate([stretched, weight[:, None]], axis=1)  # (m, d + 1)
     grow, one = (1 + 1 / d) ** 0.25, np.ones((L, 1))
     q = np.concatenate([grow * q, 0 * one], axis=1)
     k = np.concatenate([grow * (about_mean(k) - mean), (d + 1) ** 0.25 * one], axis=1)
@@ -312,49 +316,49 @@ def centred(q, k, W, fitted):
     return plain(q, about_mean(k) - fitted[0], W, None)
 
 
-ways = {"centred": centred, "repaired": repaired}
-found = {name: judged(way, fitted_on(FIT), JUDGE) for name, way in ways.items()}
+methods = {"centred": centred, "repaired": repaired}
+results = {name: judged(method, fitted_on(FIT), JUDGE) for name, method in methods.items()}
 for measure, title in enumerate(("error", "divergence")):
-    for name, of_way in found.items():
+    for name, of_method in results.items():
         print(f"{title}, {name}")
-        report(of_way, measure)
+        report(of_method, measure)
         print()
-before, after = (x[256][1].mean(axis=0) for x in (as_published, found["repaired"]))
+before, after = (x[256][1].mean(axis=0) for x in (as_published, results["repaired"]))
 print("divergence at m = 256, repaired over published:", np.round(after / before, 2))
 print(f"lower in all six: {(after < before).all()}; at most half in {(after <= before / 2).sum()}")
 
 # %% [markdown]
 # ## Task 5: Decide
 #
-# You wrote your rule before the first table; now write its code. The solution's is this. A way counts as *good enough* for a
-# head if its measure is at most a half, so half of what mean(V) loses. Features are taken at the smallest
-# $m$ at which their mean plus two standard errors is good enough and below every null: a draw that
-# happened to be lucky must not decide. Otherwise the best null is taken if it is good enough, and if
-# nothing is, the head keeps its softmax.
+# You wrote your rule before the first table; now write its code. The solution uses this rule. A method is *good enough*
+# for a head if its measure is at most a half, which is half of what mean(V) loses. Features are taken at the smallest
+# $m$ at which their mean plus two standard errors is good enough and below every baseline, because a lucky draw must
+# not decide. Otherwise the best baseline is taken if it is good enough, and if nothing is, the head keeps its softmax.
 
 # %% nbgrader={"grade": false, "grade_id": "decide", "locked": false, "schema_version": 3, "solution": true, "task": false}
 GOOD = 0.5
 
 
-def decide(of_features, of_nulls):
+def decide(of_features, of_baselines):
     """{m: draws (draws,)} and {name: number} of one head and one measure → a word or two."""
     ### BEGIN SOLUTION
-    best = min(of_nulls, key=of_nulls.get)
+    best = min(of_baselines, key=of_baselines.get)
     for m, draws in of_features.items():
         upper = draws.mean() + 2 * standard_error(draws)
-        if upper < min(GOOD, of_nulls[best]):
+        if upper < min(GOOD, of_baselines[best]):
             return f"m = {m}"
-    return best if of_nulls[best] <= GOOD else "softmax"
+    return best if of_baselines[best] <= GOOD else "softmax"
     ### END SOLUTION
 
 
 # %%
 def decisions(fit, judge):
-    """[by error, by divergence], each one decision a head."""
-    swapped, beside = judged(repaired, fitted_on(fit), judge), nulls(fit, judge)
+    """[by error, by divergence], each with one decision per head."""
+    swapped = judged(repaired, fitted_on(fit), judge)
+    others = baselines(fit, judge)
     A, decided = exact[:, judge], []
     for measure in range(2):
-        usable = {n: w for n, w in beside.items() if measure == 0 or (w > 0).all()}
+        usable = {n: w for n, w in others.items() if measure == 0 or (w > 0).all()}
         numbers = {
             n: divergence(w, A) if measure else error(w, A, v[:, judge]) for n, w in usable.items()
         }
@@ -383,41 +387,42 @@ stay = {
 print(f"the same on both chains: {stay['error']} by error, {stay['divergence']} by divergence")
 
 # %% [markdown]
-# The brief asked for a swap without training. What would training give? `data.antibody_directions` has 64
-# directions for each head, with a weight each. They were trained on the chains of 48 other antibodies,
-# the head itself frozen, for the least divergence, and they go into the same `favor_attention`.
+# The brief asked for a swap without training. What would training give? `data.antibody_directions` has 64 directions
+# for each head, with a weight each. They were trained on the chains of 48 other antibodies for the least divergence,
+# while the head itself was frozen. This is a *distillation* of each head, and its directions go into the same
+# `favor_attention`.
 #
-# **Before you run this:** in how many heads do 64 trained directions have less divergence than 1,024 that
-# were drawn and repaired?
+# **Before you run this:** in how many heads do 64 trained directions have less divergence than 1,024 that were drawn
+# and repaired: in most, in about half, or in few?
 
 # %%
-places = tuple(np.array([name.split(".") for name in NAMES], dtype=int).T)  # blocks, heads
-trained = data.antibody_directions()[places]  # (heads, 64, d + 1)
+indices = tuple(np.array([name.split(".") for name in NAMES], dtype=int).T)  # blocks, heads
+trained = data.antibody_directions()[indices]  # (heads, 64, d + 1)
 longer = compare.with_weight_column(q[:, JUDGE], k[:, JUDGE])
 by_training = weights_of(attention.favor_attention, *longer, W=trained)
 table({"error": error(by_training, A, values), "divergence": divergence(by_training, A)})
-less = divergence(by_training, A) < found["repaired"][1024][1].mean(axis=0)
+less = divergence(by_training, A) < results["repaired"][1024][1].mean(axis=0)
 print(f"less divergence than 1,024 repaired ones: {less.sum()} of {len(NAMES)} heads")
 
 # %% [markdown]
 # ## Task 6: One picture
 #
-# Show what the decision is about: exact attention beside its estimate, for one head that is
-# swapped for features and one that is not. It is one draw, so say beside it what the mean of draws is.
+# Show what the decision is about: exact attention beside its estimate, for one head that is swapped for features and
+# one that is not. The picture shows one draw, so state the mean over draws beside it.
 
 # %% nbgrader={"grade": false, "grade_id": "picture", "locked": false, "schema_version": 3, "solution": true, "task": false}
 ### BEGIN SOLUTION
 shown, m = (0, 3), 1024
 W = projections.orthogonal(np.random.default_rng([m, 0]), m, d)
 fig, axes = plt.subplots(2, 3, figsize=(9, 6.4))
-words, means = [], found["repaired"][m][0].mean(axis=0)
+words, means = [], results["repaired"][m][0].mean(axis=0)
 for row, h in zip(axes, shown, strict=True):
     A = exact[h, JUDGE]
     estimate = repaired(q[h, JUDGE], k[h, JUDGE], W, moments(q[h, FIT], k[h, FIT]))
     pictures = {
         "exact": A,
         "repaired, one draw": estimate,
-        "window and mean(V)": of_nulls["window"][h],
+        "window and mean(V)": of_baselines["window"][h],
     }
     numbers = [error(weights, A, v[h, JUDGE]) for weights in pictures.values()]
     for ax, (name, weights), number in zip(row, pictures.items(), numbers, strict=True):
@@ -438,33 +443,35 @@ show(
 ### END SOLUTION
 
 # %% [markdown]
-# ## Task 7: Two heads of a model of speech
+# ## Task 7: Two heads of a speech model
 #
-# `data.speech_heads` has heads 2.4 and 2.2 of lesson 18's model, with 1,500 tokens each. There is only one
-# recording, so its queries are divided. The mean query, 16 centres of keys and the share of a window beside
-# mean(V) are fitted on the first half, and the queries of the second half are judged. Every query sees the
-# keys of both halves.
+# `data.speech_heads` has heads 2.4 and 2.2 of lesson 18's model, with 1,500 tokens each. There is only one recording,
+# so its queries are divided. The mean query, 16 cluster centres of the keys and the fraction of a window beside mean(V)
+# are fitted on the first half, and the queries of the second half are judged. Every query sees the keys of both halves.
 #
-# Count the cost in multiplications for each token, as a query and as a key. Softmax needs $2Ld$: $d$ for
-# each logit and $d$ for each value. Random features need $4md$: $md$ each to map the query, to map the key,
-# to put its value into the state and to read the state. So they save something only where $m < L/2$. Leave
-# out exponentials and what is fitted once.
+# Count the cost in multiplications per token, which serves both as a query and as a key. Softmax needs $2Ld$: $d$ for
+# each score and $d$ for each value. Random features need $4md$: $md$ each to map the query, to map the key, to add its
+# value to the state and to read the state. So they save something only where $m < L/2$. Leave out exponentials and what
+# is fitted once.
 #
-# Write all the ways as one function. To find the nearest of $C$ centres takes $Cd$ a key. The function may
-# hold weights of $L \times L$, because they are judged; `near_far` gives the same outputs without them, and
-# the cell below compares one. Then extend your rule by cost, before the table. The solution takes the
-# cheapest way that costs less than softmax and whose mean plus two standard errors is good enough; if there
-# is none, it keeps softmax.
+# Write all the methods as one function. Finding the nearest of $C$ centres takes $Cd$ multiplications per key. The
+# function may store weights of $L \times L$, because they are judged; `near_far` gives the same outputs without them,
+# and the cell below compares one. Then extend your rule by cost, before you see the table. The solution takes the
+# cheapest method that costs less than softmax and whose mean plus two standard errors is good enough; if there is none,
+# it keeps softmax.
 #
-# **Before you run this:** one head looks at its neighbourhood, one at tokens far away. What will each take?
+# The table has one row per method, the cheapest first: its cost, then the error in each of the two heads, then the
+# divergence.
+#
+# **Before you run this:** one head attends to its neighbourhood, the other to distant tokens. What will each take?
 
 
 # %% nbgrader={"grade": false, "grade_id": "swaps", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def swaps(q, k, share, mean, centres, W):
-    """q, k (L, d), mean query (d,), centres (C, d), W {m: (m, d)} → {way: (weights (L, L), cost)}.
+def swaps(q, k, fraction, mean, centres, W):
+    """q, k (L, d), mean query (d,), centres (C, d), W {m: (m, d)} → {method: (weights (L, L), cost)}.
 
-    Ways: "window"; in one denominator with a far field, "window, mean key", "window, centres" and for
-    each m "window, m = 64", by centred features; "window, mean(V)", by its share; and without a
+    Methods: "window"; in one denominator with a far field, "window, mean key", "window, centres" and for
+    each m "window, m = 64", by centred features; "window, mean(V)", by its fraction; and without a
     window "centres", "Taylor" and "centred, m = 64".
     """
     ### BEGIN SOLUTION
@@ -474,7 +481,7 @@ def swaps(q, k, share, mean, centres, W):
     nearest = ((centres**2).sum(axis=1) - 2 * k @ centres.T).argmin(axis=1)
     by_centres = np.exp(q @ (centres - k.mean(axis=0)).T / d**0.5)[:, nearest]
     summed = 3 * len(centres) * d  # the nearest centre of the key, its logit, its values
-    found = {
+    swapped = {
         "window": (np.where(near, right, 0), wide),
         "window, mean key": (np.where(near, right, 1), wide + 2 * d),
         "window, centres": (np.where(near, right, by_centres), wide + summed),
@@ -484,11 +491,11 @@ def swaps(q, k, share, mean, centres, W):
     for m, directions in W.items():
         x, y = (features.positive(a * d**-0.25, directions) for a in (q, keys - mean))
         by_features = x @ y.T * np.exp(q @ mean / d**0.5)[:, None]
-        found[f"centred, m = {m}"] = (by_features, 4 * m * d)
-        found[f"window, m = {m}"] = (np.where(near, right, by_features), wide + 4 * m * d)
-    found = {way: (A / A.sum(axis=1, keepdims=True), cost) for way, (A, cost) in found.items()}
-    mixture = share * found["window"][0] + (1 - share) / len(k)
-    return found | {"window, mean(V)": (mixture, wide + d)}
+        swapped[f"centred, m = {m}"] = (by_features, 4 * m * d)
+        swapped[f"window, m = {m}"] = (np.where(near, right, by_features), wide + 4 * m * d)
+    swapped = {n: (A / A.sum(axis=1, keepdims=True), cost) for n, (A, cost) in swapped.items()}
+    mixture = fraction * swapped["window"][0] + (1 - fraction) / len(k)
+    return swapped | {"window, mean(V)": (mixture, wide + d)}
     ### END SOLUTION
 
 
@@ -501,45 +508,45 @@ SOFTMAX = 2 * tokens * d
 
 
 def judged_speech(head, fit, judge):
-    """{(way, cost): errors and divergences (draws, 2)} of the queries of one half."""
+    """{(method, cost): errors and divergences (draws, 2)} of the queries of one half."""
     q, k, v, A = (x[head] for x in SPEECH)
     outputs = near_far.near_field(q, k, v, BAND), A @ v
     x, y = (output[fit] - v.mean(axis=0) for output in outputs)
-    share = np.clip((x * y).sum() / (x * x).sum(), 0.05, 0.95)  # of the least error
+    fraction = np.clip((x * y).sum() / (x * x).sum(), 0.05, 0.95)  # of the least error
     measures = {}
     for rng in map(np.random.default_rng, range(DRAWS)):
         centres, _ = kmeans2(k[fit], 16, minit="++", rng=rng)
         W = {m: projections.orthogonal(rng, m, d) for m in COUNTS[:2]}
-        ways = swaps(q, k, share, q[fit].mean(axis=0), centres, W)
-        for way, (weights, cost) in ways.items():
-            found, right = weights[judge], A[judge]
-            lost = divergence(found, right) if (found > 0).all() else np.nan
-            measures.setdefault((way, cost), []).append((error(found, right, v), lost))
+        methods = swaps(q, k, fraction, q[fit].mean(axis=0), centres, W)
+        for method, (weights, cost) in methods.items():
+            estimate, right = weights[judge], A[judge]
+            lost = divergence(estimate, right) if (estimate > 0).all() else np.nan
+            measures.setdefault((method, cost), []).append((error(estimate, right, v), lost))
     linear = near_far.joint_attention(q, k, v, BAND, centres=centres)  # no weights of L × L
-    assert np.abs(ways["window, centres"][0] @ v - linear).max() < 1e-9
-    return {way: np.array(numbers) for way, numbers in measures.items()}
+    assert np.abs(methods["window, centres"][0] @ v - linear).max() < 1e-9
+    return {method: np.array(numbers) for method, numbers in measures.items()}
 
 
 def cheapest(measures, measure):
-    """The solution's rule: put your own here."""
+    """The rule of the solution: put your own here."""
     upper = {x: y[:, measure].mean() + 2 * standard_error(y)[measure] for x, y in measures.items()}
     enough = [x for x, y in upper.items() if y <= GOOD and x[1] < SOFTMAX]
     return min(enough, key=lambda x: x[1], default=("softmax", SOFTMAX))[0]
 
 
 of_speech = [judged_speech(head, EARLY, LATE) for head in (0, 1)]
-print(f"{tokens:,} tokens; multiplications a token by softmax: {SOFTMAX:,}")
+print(f"{tokens:,} tokens; multiplications per token by softmax: {SOFTMAX:,}")
 print(f"features cost less below m = {tokens // 2}")
 print("the outputs of window and centres are those of near_far, to 1e-9")
 for name, A in zip(("2.4", "2.2"), SPEECH[3][:, LATE], strict=True):
     print(f"head {name}: e^entropy {np.exp(-(A * np.log(A)).sum(axis=1).mean()):.0f} keys")
 print(f"\n{f'mean of {DRAWS} draws (standard error)':32}{'error':>8}{'divergence':>28}")
 print(f"{'':18}{'cost':>8}" + "".join(f"{name:>14}" for name in ("2.4", "2.2") * 2))
-for way, cost in sorted(of_speech[0], key=lambda x: x[1]):
-    draws = np.concatenate([x[way, cost] for x in of_speech], axis=1)[:, [0, 2, 1, 3]]
+for method, cost in sorted(of_speech[0], key=lambda x: x[1]):
+    draws = np.concatenate([x[method, cost] for x in of_speech], axis=1)[:, [0, 2, 1, 3]]
     cells = zip(draws.mean(axis=0), standard_error(draws), strict=True)
     words = ("–" if np.isnan(x) else f"{x:.2f} ({e:.2f})" for x, e in cells)
-    print(f"{way:18}{cost:8,}" + "".join(f"{word:>14}" for word in words))
+    print(f"{method:18}{cost:8,}" + "".join(f"{word:>14}" for word in words))
 for title, x in (("second", of_speech), ("first", [judged_speech(h, LATE, EARLY) for h in (0, 1)])):
     print(f"\nthe cheapest that is good enough for the queries of the {title} half")
     for i, measure in enumerate(("error", "divergence")):
@@ -548,63 +555,59 @@ for title, x in (("second", of_speech), ("first", [judged_speech(h, LATE, EARLY)
 # %% [markdown]
 # ## How to report
 #
-# Half a page, in sentences. Which rule did you write down, and what does it say of each head? Where do the
-# two measures disagree, and which of them would you trust for a model with eight blocks? Which null was
-# hardest to beat, and why in that block? What do two chains and six heads of one model not tell, and what
-# would you measure next? In speech, what did each head take, and what would it have taken had cost not
-# counted?
+# Half a page, in sentences. Which rule did you write down, and what does it decide for each head? Where do the two
+# measures disagree, and which of them would you trust for a model with eight blocks? Which baseline was hardest to
+# beat, and why in that block? What can two chains and six heads of one model not tell you, and what would you measure
+# next? In speech, what did each head take, and what would it have taken if cost had not counted?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "report", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false}
-# Six heads of AntiBERTy were judged on pembrolizumab's heavy chain, with everything fitted on
-# trastuzumab's, which differs from it in 59 of 120 residues; only the keys are centred on their own chain.
-# My rule, written first: good enough is half of what mean(V) loses, and features must be good enough and
-# below every null by two standard errors of five draws.
+# Six heads of AntiBERTy were judged on pembrolizumab's heavy chain, with everything fitted on trastuzumab's, which
+# differs from it in 59 of 120 residues; only the keys are centred on their own chain. My rule, written first: good
+# enough is half of what mean(V) loses, and features must be good enough and below every baseline by two standard errors
+# of five draws.
 #
-# As published the swap fails. With 256 directions, two a token, one head of six has less error than
-# mean(V), and the divergence is above 1 in all of them. The moments of another chain, about this chain's
-# mean key, change that: at the same $m$ the divergence falls to between 0.26 and 0.68 of what it was. With
-# 1,024 directions the error is 0.33 in head 0.7 and 0.26 in head 7.3.
+# As published the swap fails. With 256 directions, two per token, one head of six has less error than mean(V), and the
+# divergence is above 1 in all of them. The moments of another chain, about this chain's mean key, change that: at the
+# same $m$ the divergence falls to between 0.26 and 0.68 of what it was. With 1,024 directions the error is 0.33 in head
+# 0.7 and 0.26 in head 7.3.
 #
-# By error I would swap head 0.7 for features, with 1,024 directions. Heads 7.3 and 7.6 I would take as
-# Taylor features of degree 1: they have the errors 0.25 and 0.28 from 65 features and no draw, perhaps
-# because these heads look at the most keys, 57.5 and 62.7. The variance of their scores alone does not
-# tell: heads 0.5 and 4.6 have 1.75 and 1.73, like the 1.76 of head 7.3, but Taylor errors of 0.64 and 0.77.
-# Taylor needs this chain's own mean key: about the first chain's, the two errors are 7.45 and 1.18. Both
-# heads of block 4 look at their neighbours. A window with mean(V) has the errors 0.25 and 0.11 there, and
-# 1,024 directions, with 0.94 and 0.98, do not come near. That null was the hardest to beat, and it uses no
-# feature at all. Head 0.5 keeps its softmax. The picture is one draw, with 0.42 and 0.61 in heads 0.7 and
-# 4.3, where the means of five are 0.33 and 0.98.
+# By error I would swap head 0.7 for features, with 1,024 directions. For heads 7.3 and 7.6 I would take Taylor features
+# of degree 1. They have the errors 0.25 and 0.28 from 65 features and no draw, perhaps because these heads attend to
+# the most keys, 57.5 and 62.7. The variance of their scores alone does not explain it: heads 0.5 and 4.6 have 1.75 and
+# 1.73, like the 1.76 of head 7.3, but Taylor errors of 0.64 and 0.77. Taylor needs this chain's own mean key: about the
+# first chain's, the two errors are 7.45 and 1.18. Both heads of block 4 attend to their neighbours. A window with
+# mean(V) has the errors 0.25 and 0.11 there, and 1,024 directions, with 0.94 and 0.98, do not come near. That baseline
+# was the hardest to beat, and it uses no feature at all. Head 0.5 keeps its softmax. The picture is one draw, with 0.42
+# and 0.61 in heads 0.7 and 4.3, where the means of five are 0.33 and 0.98.
 #
-# By divergence the table is kinder to features: 256 directions do for heads 0.7 and 0.5, and 1,024
-# for 7.3, where Taylor is out of the contest because its weights may be negative. The two measures can
-# differ because a draw that gives one key far too much costs the divergence a logarithm of the excess, but
-# the output error its square. For eight blocks, one after the other, I would trust neither alone; the
-# perplexity of the whole model decides.
+# By divergence the table is kinder to features: 256 directions are enough for heads 0.7 and 0.5, and 1,024 for 7.3,
+# where Taylor is excluded because its weights may be negative. The two measures can differ because a draw that gives
+# one key far too much costs the divergence a logarithm of the excess, but the output error its square. For eight
+# blocks, one after another, I would trust neither alone; the perplexity of the whole model decides, which is $e$ to the
+# mean negative log-probability of the hidden residues.
 #
-# With the two chains exchanged, three of six decisions stay by error and five by divergence. By both
-# measures and on both chains block 4 takes the window, and that I would defend. Heads 0.7 and 0.5 take 256
-# directions on both chains by divergence, but not by error, which wants Taylor for 0.7 and the window for
-# 0.5 on chain 1. Head 7.6 is Taylor's on both chains by error, and 7.3 takes 1,024 directions on both by
-# divergence; each holds by one measure only, so the measure has to be settled before these four heads are.
-# Two chains are two samples, and all six heads were chosen for being extremes of their blocks, so the share
-# of heads that can be swapped is *not* told by this table. At 122 tokens nothing was made faster either.
+# With the two chains exchanged, three of six decisions stay by error and five by divergence. By both measures and on
+# both chains block 4 takes the window, and that I would defend. Heads 0.7 and 0.5 take 256 directions on both chains by
+# divergence, but not by error, which prefers Taylor for 0.7 and the window for 0.5 on chain 1. Head 7.6 takes Taylor on
+# both chains by error, and 7.3 takes 1,024 directions on both by divergence; each holds by one measure only, so the
+# measure has to be settled before these four heads are. Two chains are two samples, and all six heads were chosen
+# because they are extremes of their blocks, so this table does *not* tell which fraction of heads can be swapped. At
+# 122 tokens nothing was made faster either.
 #
-# Training goes further than any of this. By both measures, 64 trained directions beat 1,024 repaired ones in
-# all six heads: their errors are 0.06 to 0.47, where the repaired ones have 0.26 to 0.98. They beat Taylor
-# features in block 7 as well, with 0.14 and 0.15, but not the window in block 4, with 0.47 and 0.25. So in
-# every head good directions exist, and drawing them is the weak part. Next I would split the error of the
-# drawn ones into what the mean of many draws misses and what scatters around it, and then swap the heads
-# in the model itself.
+# Training goes further than any of this. By both measures, 64 trained directions beat 1,024 repaired ones in all six
+# heads: their errors are 0.06 to 0.47, where the repaired ones have 0.26 to 0.98. They beat Taylor features in block 7
+# as well, with 0.14 and 0.15, but not the window in block 4, with 0.47 and 0.25. So in every head good directions
+# exist, and drawing them is the weak part. Next I would split the error of the drawn ones into the bias of the mean of
+# many draws and the scatter around it, and then swap the heads in the model itself.
 #
-# In speech softmax needs 192,000 multiplications a token. My rule takes the cheapest way whose mean plus
-# two standard errors is at most 0.5. Head 2.4 looks at 36 keys, and a window alone has the error 0.10 for
-# 4,224 multiplications. Head 2.2 looks at 835 keys. There a window alone has the error 5.81, one mean key
-# beside it leaves 0.66, and 16 centres without any window have 0.39 for 3,072. By divergence head 2.4
-# takes the window with mean(V), which has 0.27, because a window alone gives far keys no weight and so has
-# an infinite divergence. Head 2.2 takes the window and the centres in one denominator, 0.47 for 7,296,
-# because the centres alone have 0.51. With the two halves exchanged this last decision changes to the
-# centres alone, and the other three stay. Had cost not counted, both heads would have taken the window and
-# the centres by both measures, so cost changed three of four decisions. Features are dearer than all of
-# these. With 256 directions, a third of softmax's cost, centred features have the errors 1.34 and 0.96.
-# One recording of one voice, with four seconds of silence at its end, does not tell what other speech
-# would need.
+# In speech softmax needs 192,000 multiplications per token. My rule takes the cheapest method whose mean plus two
+# standard errors is at most 0.5. Head 2.4 attends to 36 keys, and a window alone has the error 0.10 for 4,224
+# multiplications. Head 2.2 attends to 835 keys. There a window alone has the error 5.81, one mean key beside it leaves
+# 0.66, and 16 centres without any window have 0.39 for 3,072. By divergence head 2.4 takes the window with mean(V),
+# which has 0.27, because a window alone gives distant keys no weight and so has an infinite divergence. Head 2.2 takes
+# the window and the centres in one denominator, 0.47 for 7,296, because the centres alone have 0.51. With the two
+# halves exchanged this last decision changes to the centres alone, and the other three stay. If cost had not counted,
+# both heads would have taken the window and the centres by both measures, so cost changed three of four decisions.
+# Features cost more than any of these. With 256 directions, a third of the cost of softmax, centred features have the
+# errors 1.34 and 0.96. One recording of one voice, with four seconds of silence at its end, does not tell what other
+# speech would need.
