@@ -29,7 +29,7 @@ def text(source):
 
 
 def box(source):
-    """(title, hours, needs, what one has afterwards) of the first cell."""
+    """(title, hours, needs, what you have afterwards) of the first cell."""
     first = " ".join(re.sub(r"(?m)^> ?", "", read(source).cells[0].source).split())
     found = re.match(
         r"# (.+?) \*\*(\d) hours\.\*\* Needs: (.+?)\. Afterwards you (.+?\.)(?: |$)", first
@@ -38,13 +38,13 @@ def box(source):
 
 
 def solved(cell):
-    """The lines between the marks of an answer, but for those that say next to nothing."""
+    """The lines between the marks of an answer, without short ones that say little."""
     lines = cell.source.partition(BEGIN.lstrip())[2].partition(END.lstrip())[0].splitlines()
     return [line for line in map(str.strip, lines) if len(line) > 25]
 
 
 def run_start(source):
-    """What a learner gets up to the first stub, in a process of its own: it may set JAX up."""
+    """What a student gets up to the first stub, in its own process: it may configure JAX."""
     code = [cell.source for cell in student(read(source)).cells if cell.cell_type == "code"]
     stubs = [STUB in re.sub(r"(?m)^ +", "", cell) for cell in code]
     return subprocess.run(
@@ -58,14 +58,14 @@ def run_start(source):
     )
 
 
-def test_each_project_is_handed_out_and_nothing_else_is():
+def test_each_project_is_handed_out_and_nothing_else():
     numbers = [re.fullmatch(r"p(\d)_[a-z0-9_]+", source.stem)[1] for source in PROJECTS]
     assert numbers == sorted(set(numbers))
     assert sorted(FOLDER.glob("*.*")) == [FOLDER / f"{source.stem}.ipynb" for source in PROJECTS]
 
 
 @each_project
-def test_what_a_learner_gets_holds_no_line_of_a_solution(source):
+def test_the_project_that_students_get_contains_no_line_of_a_solution(source):
     given = student(read(source))
     answers = marked(read(source), "solution")
     assert len(answers) >= 3
@@ -104,7 +104,7 @@ def test_the_start_runs_as_it_is_given_up_to_the_first_stub(source):
 
 
 @each_project
-def test_a_project_has_no_link_beside_itself(source):
-    """It stands at two depths, so a link that leads on from one goes astray from the other."""
+def test_a_project_has_no_relative_link(source):
+    """It is stored at two depths, so a relative link that works at one fails at the other."""
     links = re.findall(r"\]\(([^)]*)\)", text(source))
     assert [link for link in links if "://" not in link] == []
