@@ -18,7 +18,8 @@
 #
 # 1. on held-out text the Performer keeps at least 75 % of the benefit of attention on the worst of three draws of
 #    directions that it has never seen, for each of two seeds, where the *benefit of attention* is the number of bits
-#    between a decoder trained without attention and softmax, each trained for as many steps;
+#    between a decoder trained without attention and softmax, both trained for the same number of steps (elsewhere the
+#    fraction kept is called the *loss recovered*);
 # 2. every number of bits is compared with six baselines: symbol frequencies, counts of what followed one, two and three
 #    symbols, mean(V) swapped in, and a decoder trained without attention;
 # 3. a table of at most ten rows decides which features, how many directions $m$, and whether to redraw them;
@@ -47,8 +48,8 @@
 # The thirty most frequent symbols are kept, `·` represents all others, and every tenth block of 4096 characters is held
 # out. As in lesson 16, `training.train` is Adam, and the loss is the *cross-entropy* in *bits per character*, the mean
 # of $-\log_2 P$ of the next character. (Two to this power is the *perplexity*: with 4 bits the decoder is as uncertain
-# as if it chose among 16 equally likely characters.) Whatever an attention needs beside its queries, keys and values is
-# passed in `fixed`, which holds arrays that are not trained, with one row per block of the transformer.
+# as if it chose among 16 equally likely characters.) Whatever an attention function needs besides its queries, keys and
+# values is passed in `fixed`, which holds arrays that are not trained, with one row per block of the transformer.
 #
 # Text that is held out need not be new. The topics of Python's manual repeat each other, and a passage that the decoder
 # has learnt by heart tests nothing. We therefore keep every paragraph only once. A row sees at most `WINDOW` symbols,
@@ -348,9 +349,9 @@ def by_features(q, k, v, layer, *, causal, key_mask):
 # %% [markdown]
 # Two checks come first: plain features are what `favor_attention` computes, and many dense ones come close to softmax.
 # Then we swap features in for softmax, without any training. How much of the benefit of attention is kept? Here every
-# decoder has been trained for `STEPS` steps. Each row of the table also says how many bytes the states of all heads
-# would have, and how many tokens take as many bytes in keys and values. **Before you run this:** which keep more, 256
-# plain directions or 16 dense ones?
+# decoder has been trained for `STEPS` steps. In the table look at the column of the benefit kept. Each row of the table
+# also says how many bytes the states of all heads would have, and how many tokens take as many bytes in keys and
+# values. **Before you run this:** which keep more, 256 plain directions or 16 dense ones?
 
 # %%
 sample = windows(np.random.default_rng(8), learnt, 64)[0]
@@ -687,16 +688,17 @@ show(
 # Symbol frequencies have 4.443 bits, and mean(V) swapped in has 3.684 and 3.717, more than no attention at all. Token
 # by token the states give what the forward pass gives, to $10^{-10}$, and they have 36,864 bytes all the time.
 #
-# The least flattering rows are baselines. Counts after one symbol have 3.523 bits, fewer than the decoder without
-# attention; counts after two have 2.681 and after three 2.119, less than softmax. After 600 steps neither decoder has
-# learnt what a table of three symbols knows, so all of this is a verdict about attention at the beginning of its
-# training. Lesson 16 trains twenty times as long, and there 64 directions keep less.
+# The least flattering rows are those of simple counts. Counts after one symbol have 3.523 bits, fewer than the decoder
+# without attention; counts after two have 2.681 and after three 2.119, less than softmax. After 600 steps neither
+# decoder has learnt what a table of three symbols knows, so all of this is a verdict about attention at the beginning
+# of its training. Lesson 16 trains twenty times as long, and there 64 directions keep less.
 #
 # Three things surprised me. First, in a window of 32 the states save no memory: keys and values have 32,768 bytes
-# there, and the two are equal after 36 tokens. Second, beyond the positions that were trained softmax goes from 2.86 to
-# 3.91 bits, worse than the 3.76 of mean(V), and the Performer does much the same. So it is not the features that fail
-# there but positions or lengths that nobody trained; I did not separate the two. The answer to the brief is therefore
-# that nothing is saved here: the states would be smaller from 37 tokens on, and no decoder of mine can read that far.
-# Third, from one of the two places where they write, the Performer soon writes nothing but spaces, and softmax does
-# not; from the other I could not tell them apart. Two places are too few to say how often that happens; the bits
-# decide. I did not try another text, windows so long that the states pay off, or fine-tuning with 16 or 256 directions.
+# there, and they equal the states only after 36 tokens. Second, beyond the positions that were trained softmax goes
+# from 2.86 to 3.91 bits, worse than the 3.76 of mean(V), and the Performer does much the same. So it is not the
+# features that fail there but positions or lengths that nobody trained; I did not separate the two. The answer to the
+# brief is therefore that nothing is saved here: the states would be smaller from 37 tokens on, and no decoder of mine
+# can read that far. Third, from one of the two places where they write, the Performer soon writes nothing but spaces,
+# and softmax does not; from the other I could not tell them apart. Two places are too few to say how often that
+# happens; the bits decide. I did not try another text, windows so long that the states pay off, or fine-tuning with 16
+# or 256 directions.

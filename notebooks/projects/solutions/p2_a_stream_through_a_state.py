@@ -32,7 +32,7 @@
 # | Correctness | 6 | Chunks, single steps and one piece agree; no row sees its own answer; each quality is compared with mean(V), the window mixed with it and the cache, all judged by the same rule, with the fraction and the sharpness chosen in the same way. |
 # | Measurement | 5 | Bytes are counted and not estimated; each time is the best of several, at four lengths or more; recall comes from more than one draw of facts. |
 # | Verdict | 4 | Says for which bytes, sharpness and distance the state wins and where it loses, names the text, and promises nothing for another. |
-# | Code | 3 | A function for each idea, no loop where the package has a call, nothing of the size of the text in memory beside the results. |
+# | Code | 3 | A function for each idea, no loop where the package has a call, nothing of the size of the text in memory besides the results. |
 # | Picture | 2 | One idea, legible from the back of a room, with the baseline in it and an alternative text computed from the data. |
 #
 # ## Start
@@ -351,9 +351,9 @@ print(f"within the last {4 * LAST} at {(back <= 4 * LAST).mean():.1%}")
 # %% [markdown]
 # ## Task 4: What it remembers from far back
 #
-# Bits per character are an average, in which common events count most. Now ask for single facts. Put 31 of them before
-# the text: keys in random directions, which no character has, each with the value of one symbol. Then let $n$
-# characters of text go by, and ask with each key again. The answer is the symbol that exceeds its frequency most, by
+# Bits per character are an average, dominated by what occurs often. Now ask for single facts. Put 31 of them before the
+# text: keys in random directions, which no character has, each with the value of one symbol. Then let $n$ characters of
+# text go by, and ask with each key again. The answer is the symbol that exceeds its frequency most, by
 # $(o - p)/\sqrt p$ with $o$ the row and $p$ mean(V). Chance alone gets one in 31 right.
 #
 # States can be merged (lesson 12), so the text goes through only once, and each set of facts is merged with it
@@ -460,8 +460,8 @@ show(
 # one, and it is exact.
 #
 # Which memory predicts better was judged at 20,000 positions. Each memory had the best of three sharpnesses and of five
-# fractions of mean(V), both chosen on the first 20,000 characters and judged on the others, and of the state the worst
-# of three draws counts. mean(V) alone needs 4.39 bits per character. With 64 directions the state is as good as a
+# fractions of mean(V), both chosen on the first 20,000 characters and judged on the others, and the state is judged by
+# the worst of three draws. mean(V) alone needs 4.39 bits per character. With 64 directions the state is as good as a
 # window of 33 mixed with mean(V) (4.18 and 4.21). With more bytes the window wins: 256 directions need 3.96 and their
 # window 3.81, and 1024 need 3.74 and theirs 3.47. So 64 is the only one of the three sizes at which the state needs
 # fewer bits than both: 0.21 fewer than mean(V), and 0.04 fewer than the window, which is little, because the draws
