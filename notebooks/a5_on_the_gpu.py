@@ -74,7 +74,7 @@ print(f"ratio {3.35e12 / (128e9 / 2):.0f}")
 # **By its data sheet, the link to the host is much slower than the GPU's memory, so inputs move once and everything
 # else stays on the device**: features, states and results.
 #
-# A GPU executes *kernels*. Such a kernel is a function that runs over an array in thousands of threads, and shares only
+# A GPU executes *GPU kernels*. Such a kernel is a function that runs over an array in thousands of threads, and shares only
 # its name with the kernels of lesson 02. When you call `xp.exp(x)`, CuPy *launches* a kernel: it puts the kernel into a
 # queue, called a *stream*, and at once returns an array whose numbers do not exist yet.
 #

@@ -1,12 +1,9 @@
 """A lesson's functions and constants, without its training, and what its notebook printed."""
 
 import ast
-import re
-from functools import cache
 from pathlib import Path
 
 from tools.lesson import read
-from tools.setting import ROOT
 
 
 def definitions(lesson: Path, constants: set, given: dict | None = None) -> dict:
@@ -34,10 +31,3 @@ def printed(lesson: Path) -> str:
     """All that the committed notebook of a lesson printed."""
     cells = read(lesson.with_suffix(".ipynb")).cells
     return "\n".join(output.text for cell in cells for output in cell.outputs if not output.figure)
-
-
-@cache
-def rounding() -> re.Pattern:
-    """The numbers that rounding left, which differ between processors, as nbval is told of them."""
-    (rule,) = re.findall(r"(?m)^regex: (.+)$", (ROOT / "tests/rounding.cfg").read_text("utf-8"))
-    return re.compile(rule)

@@ -7,7 +7,6 @@ import tomllib
 
 import pytest
 
-from tests.lessons import rounding
 from tools import lesson as built
 from tools.notebooks import NOTEBOOKS, ROOT, problems, read, sources
 
@@ -61,11 +60,14 @@ def test_a_run_collects_each_lesson_and_no_exercise():
         assert "notebooks" in tomllib.load(file)["tool"]["pytest"]["ini_options"]["testpaths"]
 
 
-@pytest.mark.parametrize(
-    ("said", "left"), [("gap 8e-16, 7.8e-15, 0e+00", "gap , , "), ("gap 8e-13, 1.2e-130, 10", None)]
-)
-def test_nothing_but_what_rounding_left_may_differ_between_two_runs(said, left):
-    assert rounding().sub("", said) == (said if left is None else left)
+@each_source
+def test_nothing_that_is_printed_is_what_rounding_left(source):
+    """It differs between processors. Print instead that a difference is below 1e-12."""
+    outputs = [
+        o.text for cell in built.read(source.with_suffix(".ipynb")).cells for o in cell.outputs
+    ]
+    found = {n for text in outputs for n in re.findall(r"\b\d(?:\.\d+)?e-1[4-9]\b", text)}
+    assert found <= ({"2e-16"} if source.stem == "11_any_norm" else set())  # e⁻³⁶ is one
 
 
 @each_lesson

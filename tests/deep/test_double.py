@@ -12,7 +12,6 @@ from PIL import Image
 
 from performer_course import backend, figures
 from tests.double import DEVICE, Namespace, poisoned
-from tests.lessons import rounding
 from tools.notebooks import NOTEBOOKS, VOLATILE, sources
 
 LESSONS = [source for source in sources() if source.parent == NOTEBOOKS]
@@ -56,7 +55,7 @@ def said(cell):
 
 def lines(text):
     """The lines, sorted: what a cell prints before and after a figure is stored as one text."""
-    return sorted(rounding().sub("", line) for line in text.splitlines() if line.strip())
+    return sorted(line for line in text.splitlines() if line.strip())
 
 
 # They compute on JAX, whatever the backend is; deep/test_training.py and test_picture.py turn the
