@@ -136,9 +136,9 @@ show(
 # animal and about food, and even `drank` scores no more with `thirsty` than `thirsty` does with itself. So the best
 # that a word can find is itself and words like it.
 #
-# The trouble is that one vector plays three parts. Into the smoother went three different things: the position $x$ at
-# which we want an estimate, the positions $c$ that are compared with it, and the measurements $y$ that are averaged.
-# Here a word's vector is all three. So give each part a matrix of its own. From the vector $x$ of a word, written as
+# The trouble is that one vector plays three parts. The smoother used three different things: the position $x$ at which
+# we want an estimate, the positions $c$ that are compared with it, and the measurements $y$ that are averaged. Here a
+# word's vector is all three. So give each part a matrix of its own. From the vector $x$ of a word, written as
 # a row, we compute a *query* $q = x W_q$, which says what the word looks for, a *key* $k = x W_k$, with which queries
 # are compared, and a *value* $v = x W_v$, which goes into the mean. It is like looking something up in a dictionary,
 # but instead of the one value whose key equals the query, we get a mean of all values, in which those whose keys match
@@ -179,8 +179,9 @@ print("weights of the word the:", by_query[0].round(2))
 # ### Two matrices of attention weights
 #
 # Each row below belongs to one query and adds up to 1. On the left are the weights of basic self-attention, and on the
-# right those with our two matrices. Now `thirsty` gives most of its weight to the cat, and `drank` divides most of its
-# weight between who drank and what was drunk. The words `cat` and `milk` are about nothing, like `the`.
+# right those with our two matrices. There `thirsty` gives most of its weight to the cat, and `drank` divides most of
+# its weight between who drank and what was drunk. The words `cat` and `milk` are about nothing, like `the`, so each of
+# them gives all six words the same weight.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(11.5, 5.2))
@@ -224,10 +225,10 @@ show(
 # This is the *scaled dot-product attention* of Vaswani et al. (2017), who write $d_k$ for our $d$ and $d_v$ for our
 # $e$. They call the function that compares a query with a key a *compatibility function*. Here it is the inner
 # product, or *dot product*, and *scaled* refers to the division by $\sqrt d$; the older *additive attention* uses a
-# small network instead. The softmax acts on each row, and the second form of the formula says how: take the exponential of each
-# entry, which gives $A$, and divide each row by its sum. Since $\mathbf{1}$ is a vector of ones, the sums of the rows
-# are on the diagonal of $D$, and $D^{-1} A$ is the matrix of attention weights. An optional *mask* sets some of the
-# scores to $-\infty$, so that their keys get no weight (lesson 07).
+# small network instead. The softmax acts on each row, and the second form of the formula says how: take the exponential
+# of each entry, which gives $A$, and divide each row by its sum. Since $\mathbf{1}$ is a vector of ones, the sums of
+# the rows are on the diagonal of $D$, and $D^{-1} A$ is the matrix of attention weights. An optional *mask* sets some
+# of the scores to $-\infty$, so that their keys get no weight (lesson 07).
 #
 # From inputs to outputs these are four steps: multiply $Q$ by $K^\top$, divide by $\sqrt d$, take the softmax of each
 # row, and multiply by $V$.
@@ -316,16 +317,17 @@ for d in (4, 16, 64, 256):
 #
 # A word may need to know several things: what it is about, which word comes before it, whether it is negated. One mean
 # cannot give it all of them. So a transformer runs several attentions side by side, called *heads*, each with three
-# matrices of its own. Their outputs are joined and multiplied by one more learned matrix $W_o$:
+# matrices of its own. Their outputs are joined and multiplied by one more learned matrix $W_O$:
 #
-# $$\operatorname{MultiHead}(x) = \operatorname{Concat}(\text{head}_1, \dots, \text{head}_H)\, W_o, \qquad
+# $$\operatorname{MultiHead}(x) = \operatorname{Concat}(\text{head}_1, \dots, \text{head}_H)\, W_O, \qquad
 # \text{head}_r = \operatorname{Att}\bigl(x W_q^{(r)}, x W_k^{(r)}, x W_v^{(r)}\bigr) .$$
 #
 # This is *multi-head attention*. *Concat* is short for concatenation: $H$ outputs of shape (L, e) become one matrix of
-# shape (L, He). If $x$ has the shape (L, n), where Vaswani et al. write $d_{\text{model}}$ for $n$, then $W_o$ has the
+# shape (L, He). If $x$ has the shape (L, n), where Vaswani et al. write $d_{\text{model}}$ for $n$, then $W_O$ has the
 # shape (He, n), and the result has the shape of $x$ again. Usually $d = e = n/H$, so that $H$ heads together cost
 # about as much as a single one of width $n$. Each word thus passes through $H$ heads, each of which takes a mean of its
-# own, and $W_o$ mixes the $H$ results into one vector.
+# own, and $W_O$ mixes the $H$ results into one vector. In the drawing the matrices $W_q^{(r)}$ of all heads are put
+# side by side, as one matrix $W_Q$, and likewise for keys and values.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.multi_head()
@@ -405,17 +407,17 @@ show(
 
 # %% [markdown]
 # The first head looks for a letter: on both chains A, for alanine, gets over four times the weight that equal weights
-# would give it. **Of three learned heads, one looks for certain tokens, one attends to its neighbours, and one to
-# about a third of all keys.** They were chosen because they differ. The last of them is on its way to equal weights.
-# The mean with equal weights has now come up often enough to deserve a name.
+# would give it. **Of three learned heads, one looks for certain tokens, one attends to neighbouring tokens, and one to
+# about a third of all keys.** They were chosen because they differ. The last of them comes closest to equal weights,
+# and the mean with equal weights has now come up often enough to deserve a name.
 #
 # ## 5. The normalised error
 #
 # From here on we replace attention by something cheaper, and we must be able to say how wrong the result is. Wrong
 # compared with what? The cheapest replacement is the mean of all values. It is what a smoother returns when its
-# bandwidth is very wide, and what the word `the` received. It ignores the query, and so it is our *baseline*. We write
-# it as $\operatorname{mean}(V)$. Let $o_i$ be the exact outputs and $\hat o_i$ the approximate ones. In this course
-# we judge an approximation by its *normalised error*, its squared error divided by that of the baseline:
+# bandwidth is very wide, and what the word `the` received. Because it ignores the query, it is a natural *baseline*,
+# which we write as $\operatorname{mean}(V)$. Let $o_i$ be the exact outputs and $\hat o_i$ the approximate ones. In
+# this course we judge an approximation by its *normalised error*, its squared error divided by that of the baseline:
 #
 # $$\text{normalised error} = \frac{\sum_i \|\hat o_i - o_i\|^2}{\sum_i \|\operatorname{mean}(V) - o_i\|^2} .$$
 #
@@ -460,7 +462,7 @@ for name, (q, k, v) in heads.items():
 # they add up to 1 by themselves. Lesson 15 keeps these keys at little cost: a single *mean key*, the mean of all keys,
 # represents each key outside the window, and its weight counts in the same denominator
 # (`near_far.joint_attention`). Below are the normalised errors of our heads with such a mean key. The last two lines
-# give the range over all eight heads that are stored from the two models, without it and with it.
+# give the range over all eight stored heads of the two models, without the mean key and with it.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 print("normalised error of 16 positions on each side and a mean key")

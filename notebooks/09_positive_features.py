@@ -256,8 +256,8 @@ show(
 # ## 4. Heavy-tailed estimates
 #
 # The first figure showed that the mean comes from a region where few directions fall. Suppose that somebody who
-# does not know the formula draws 1,000 directions, and measures the MSE of a single direction by the mean of their
-# squared errors.
+# does not know the formula draws 1,000 directions, takes each of them as an estimate of its own, and measures the MSE
+# of a single direction by the mean of these 1,000 squared errors.
 #
 # **Before you run this:** let $\|z\| = 3$, where by the formula the mean of 1,000 directions has a relative error
 # of 2.8. Is a typical measured MSE close to the true one, a third of it, or less than a hundredth of it?
@@ -285,8 +285,9 @@ for square in (1, 4, 9):
 #
 # Still, at $\|z\| = 3$, 80 % of the estimates from 1,000 directions lie within a factor of 2 of the exact value,
 # although three in four are too low. How many directions are enough? The density of directions at $z$ is
-# $e^{-\|z\|^2/2}$ times the density at 0, so a typical estimate becomes useful with about ten times $e^{\|z\|^2/2} =
-# 90$ directions. For the MSE to fall below the MSE of the answer 0, it takes $e^{\|z\|^2}$ directions, here 8,103.
+# $e^{-\|z\|^2/2}$ times the density at 0, so a typical estimate becomes useful with about $10\, e^{\|z\|^2/2}$
+# directions; here $e^{\|z\|^2/2}$ is 90. For the MSE to fall below the MSE of the answer 0, it takes $e^{\|z\|^2}$
+# directions, here 8,103.
 #
 # Would better directions help? Orthogonal directions (lesson 05) leave the mean of the estimate as it is.
 # Directions of fixed norm $\sqrt d$ never reach far out, but they estimate another kernel, the *regularised
@@ -322,9 +323,9 @@ for square in (0.01, 1, 9):
 #
 # $$\operatorname{Cov}(\eta_1, \eta_2) = \frac{e^{z_1^\top z_2} - 1}{m} .$$
 #
-# With $z_1 = z_2$ this is the relative variance of section 3. The ratio of two weights is off by $\eta_1 - \eta_2$, to
-# first order. For short vectors the mean square of this difference is nearly
-# $\|z_1 - z_2\|^2/m = \|y_1 - y_2\|^2/m$, in which the query no longer appears.
+# With $z_1 = z_2$ this is the relative variance of section 3. The estimated ratio of two weights is
+# $1 + \eta_1 - \eta_2$ times the exact one, to first order. For short vectors the mean square of $\eta_1 - \eta_2$ is
+# nearly $\|z_1 - z_2\|^2/m = \|y_1 - y_2\|^2/m$, in which the query no longer appears.
 #
 # **Before you run this:** a query has length 1. Two keys of length $\frac12$ are at right angles to it and point in
 # opposite directions. Are the errors of their two weights positively correlated, negatively correlated, or
@@ -460,8 +461,8 @@ print(f"keys below 0.001 get {heavy.min():.0f} to {heavy.max():.0f} times too mu
 print("their total weight, estimated {:.2f} and exact {:.4f}".format(*by_head.mean(axis=0)))
 
 # %% [markdown] tags=["answer"]
-# They get too much, on the decoder heads 67 times too much, and the output moves towards $\operatorname{mean}(V)$: on
-# the decoder heads 0.55 of the way.
+# They get too much, on the decoder heads typically 67 times as much as they should, and the output moves towards
+# $\operatorname{mean}(V)$: on the decoder heads 0.55 of the way.
 
 # %% [markdown]
 # Two mechanisms are at work. The first is cancellation. On each of the eight kinds of data that section 6 uses, the
@@ -471,30 +472,30 @@ print("their total weight, estimated {:.2f} and exact {:.4f}".format(*by_head.me
 #
 # But cancellation is not the whole explanation, because even shuffled errors do not ruin the output of the decoder
 # heads: they still beat $\operatorname{mean}(V)$ in six draws of ten, against nine with one $W$. The second mechanism
-# is the one in your question. A typical weight is too low, above all a large one, and the division hands what it has
-# lost to the other keys. On the decoder heads most of this goes to keys of medium weight, but keys below 0.001, which
-# should have 0.0012 of the weight in all, get 0.09. All this moves the output towards $\operatorname{mean}(V)$, which
-# has the normalised error 1, and not towards something worse.
+# is the one in your question. A typical weight is too low, above all a large one, and the division by the sum passes
+# what it has lost on to the other keys. On the decoder heads most of this goes to keys of medium weight, but keys below
+# 0.001, which should have 0.0012 of the weight in all, get 0.09. All this moves the output towards
+# $\operatorname{mean}(V)$, which has the normalised error 1, and not towards something worse.
 #
 # ## 6. Positive features on trained heads
 #
 # On the trained heads of lesson 08, as they are, cosines typically did worse than $\operatorname{mean}(V)$. Do positive
-# features do better, with so few of them that they save work? Of exact attention's multiplications, $m$ directions of
-# cosines and sines take a fraction $3m/L$ ($m$ projections, $2m$ features), $m$ positive features $2m/L$ and $F$ terms
-# of a Taylor series $F/L$, or twice that in *causal* attention, where a token sees only earlier ones and itself. So
-# each head has $F = L/8$ features, for at most a quarter of the multiplications, or half on the decoder heads, which
-# are causal.
+# features do better, with so few of them that they save work? We count multiplications, as a fraction of those of exact
+# attention: $m$ directions of cosines and sines take $3m/L$ ($m$ projections, $2m$ features), $m$ positive features
+# take $2m/L$, and $F$ terms of a Taylor series take $F/L$. In *causal* attention, where a token sees only earlier
+# tokens and itself, each fraction is twice as large. We give each head $F = L/8$ features, which take at most a quarter
+# of the multiplications, or half on the decoder heads, which are causal.
 #
 # Trained queries and keys have means $\bar q$ and $\bar k$ far from zero, which add to $\|x + y\|^2$. Fortunately,
 # softmax does not change when one vector is added to all keys, because every score of a query then changes by the same
 # number. Which vector is best depends on the features. The error of cosines depends on $x - y$, so exercise 3 of
 # lesson 08 added $\bar q - \bar k$, which brings the keys to the queries; the error of positive features depends on
 # $x + y$, so here we add $-(\bar q + \bar k)$, which brings the keys to the *opposite* of the queries (lesson 14). Both
-# means come from a sample. Keys that we drew ourselves stay as they are.
+# means come from a sample. Keys that we drew ourselves are not shifted.
 #
-# Two competitors use no random numbers. A *sliding window* over the nearest keys gets as many multiplications. *Taylor
-# features* of degree 1 replace $e^t$, where $t = q^\top k/\sqrt d$, by $1 + t$, with $d + 1$ features: 9 at $d = 8$, 65
-# at $d = 64$. Their keys have the sample's mean key subtracted, as in lesson 08.
+# Two competitors use no random numbers. A *sliding window* over the nearest keys gets as many multiplications as the
+# positive features. *Taylor features* of degree 1 replace $e^t$, where $t = q^\top k/\sqrt d$, by $1 + t$, with $d + 1$
+# features: 9 at $d = 8$, 65 at $d = 64$. We subtract the sample's mean key from their keys, as in lesson 08.
 #
 # We judge eight decoder heads, the six antibody heads, which are the easiest and the hardest for such features in three
 # blocks, and two *speech* heads. What should we expect? By section 4 a typical weight needs about $10\, e^{\|z\|^2/2}$
@@ -671,13 +672,13 @@ for name, L, d in (("antibody", 122, 64), ("speech", 1500, 64)):
 # decoder heads, on no antibody head, and on one speech head, barely. The worst single draw has the normalised error 12.
 # The medians of cosines and sines lie between 9.1 and 1,809, and between 7 and 3,926 when the keys are shifted to the
 # queries. So positive weights cure the failure of lesson 08, but they are not yet accurate. The shift helps: without it
-# the median on the decoder heads is 1.1 in place of 0.85.
+# the median on the decoder heads is 1.1 instead of 0.85.
 #
-# Each competitor does well on data that suit it. Decoder heads attend locally, so a window of eight keys leaves an
-# error of 0.0098. On the antibody and speech heads degree 1 of the Taylor series has 0.71 and 0.64, with 65 features,
-# where $L/8$ positive features have 1.6 and 1.2. (On two antibody heads it loses to $\operatorname{mean}(V)$, and on
-# 122 tokens it is slower than exact attention.) On decoder heads it fails, because many learned scores are far below
-# zero, and there $1 + t$ turns negative.
+# Each competitor does well on data that suit it. Decoder heads attend locally, so a window of eight keys leaves a
+# normalised error of 0.0098. On the antibody and speech heads Taylor features of degree 1 have medians of 0.71 and 0.64,
+# with 65 features, where $L/8$ positive features have 1.6 and 1.2. (On two antibody heads they lose to
+# $\operatorname{mean}(V)$, and on 122 tokens they are slower than exact attention.) On decoder heads they fail, because
+# many learned scores are far below zero, and there $1 + t$ turns negative.
 #
 # Let us return to the thread of the course. We have written a comparison as a mean of positive terms, so the brackets
 # in the matrix product can move without any weight turning negative. Lesson 10 moves them. The answer survives on some

@@ -9,8 +9,8 @@
 # > such a memory forgets.
 #
 # A language model writes token by token, and it reads each new token back in before it chooses the next. This is
-# *autoregressive decoding*. Such a model may look back but never ahead: a *causal mask* leaves row $i$ of its
-# attention only the keys $j \le i$. While it writes, exact attention must store all keys and values so far. How can
+# *autoregressive decoding*. Such a model may look back but never ahead: a *causal mask* lets row $i$ of its
+# attention see only the keys $j \le i$. While it writes, exact attention must store all keys and values so far. How can
 # we read a text of any length with a memory of fixed size?
 
 # %%
@@ -92,12 +92,12 @@ print(f"one prefix sum, one 128 × 128 table:  {4 * (prefix + C**2) / 2**20:10,.
 # ## 2. Chunks: a masked product within each, a state between them
 #
 # We need not store all the prefix sums, because after row $i$ we use $P_i$ only to make $P_{i+1}$. Large matrix
-# products are fast, and a single prefix sum is small. *Chunks* give us both. Cut the text into chunks of $C$
+# products are fast, and a single prefix sum is small. *Chunks* have both advantages. Cut the text into chunks of $C$
 # consecutive tokens. A row sees the keys of its own chunk, up to its own position, through a masked product of size
-# $C \times C$. It sees all earlier keys through one prefix sum $P$, taken over everything before the chunk. This is
-# called an *exclusive* prefix sum, because the chunk itself is left out, and $P$ is the *state* that passes from
-# chunk to chunk. The chunk is added to $P$ only after its rows have been computed. Adding it first and subtracting it
-# again may cost digits (section 4).
+# $C \times C$. It sees the keys of all earlier chunks through one prefix sum $P$. This is called an *exclusive* prefix
+# sum, because the row's own chunk is left out, and $P$ is the *state* that passes from chunk to chunk. The chunk is
+# added to $P$ only after its rows have been computed. Adding it first and subtracting it again may cost digits
+# (section 4).
 
 
 # %%
@@ -174,9 +174,9 @@ for cut in (16, 128, 240):
 # o_i = \frac{S^\top \varphi(q_i)}{z^\top \varphi(q_i)} .$$
 #
 # **With linear attention a causal transformer is a recurrent network: each token changes a state of fixed size, and
-# the output is read from that state.** This is the *recurrent form*. Its update is linear in the state, so training
-# may use chunks instead. The same causal rows can thus be computed in three forms: from all the prefix sums at once,
-# chunk by chunk, or token by token.
+# the output is read from that state.** This is the *recurrent form*. Its update is linear in the state, and only adds to
+# it, so many tokens can be added at once, and training may use chunks instead. The same causal rows can thus be
+# computed in three forms: from all the prefix sums at once, chunk by chunk, or token by token.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.causal_forms()
@@ -344,7 +344,7 @@ for dtype in (np.float64, np.float32):
 # Subtraction gives the state that never saw the token, up to rounding, unless the key of that token dwarfs the
 # others. In that case the sums over the others have lost their digits, and only a copy from before brings them back.
 #
-# A state has as many numbers after one token as after 256. In the next figure one fills up, with values of 16
+# A state has as many numbers after one token as after 256. The next figure shows how one fills up, with values of 16
 # entries. Each row of a panel shows the sum $e^{c_f} S_f$ of one feature.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -375,8 +375,8 @@ show(
 )
 
 # %% [markdown]
-# **After 256 tokens, as many values are superposed in the same array.** Section 7 asks how well they can still be
-# told apart.
+# **After 256 tokens, 256 values are superposed in the same array.** Section 7 asks how well they can still be told
+# apart.
 #
 # ## 5. An information leak from the future
 #
@@ -700,8 +700,8 @@ show(
 # (cosines and sines), summed without a denominator, leave 0.03; lesson 20 explains why. At 256 keys the state of 256
 # positive features is level with the baseline, 0.99, and with its best factor it is level with the sum, 0.94.
 #
-# To look up single facts among few keys, use a cache. A state is for a text much longer than itself, when only its
-# gist is needed. Lesson 20 builds states that forget on purpose, and states that correct themselves.
+# To look up single facts among few keys, use a cache. Use a state when a text takes far more memory than the state and
+# only its gist is needed. Lesson 20 builds states that forget on purpose, and states that correct themselves.
 #
 # ## Take away
 #

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Exercises 09: positive random features
 #
-# Lesson: `09_positive_features.ipynb`. Replace each `raise NotImplementedError` by your code.
-# A check below each answer says whether it is right. If it is not, it says what is likely wrong.
-# You may run it as often as you like.
+# Lesson: `09_positive_features.ipynb`. Replace each `raise NotImplementedError` with your code.
+# The check below each answer says whether it is right and, if not, what is likely to be wrong. You may run it as often
+# as you like.
 
 # %%
 import numpy as np

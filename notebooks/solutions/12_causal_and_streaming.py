@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Exercises 12: causal linear attention
 #
-# Lesson: `12_causal_and_streaming.ipynb`. Replace each `raise NotImplementedError` by your code.
-# A check below each answer says whether it is right. If it is not, it says what is likely wrong.
-# You may run it as often as you like.
+# Lesson: `12_causal_and_streaming.ipynb`. Replace each `raise NotImplementedError` with your code.
+# The check below each answer says whether it is right and, if not, what is likely to be wrong. You may run it as often
+# as you like.
 
 # %%
 import numpy as np
