@@ -92,8 +92,8 @@ print(f"mean of y, at every x:   {np.sqrt(((y.mean() - curve) ** 2).mean()):.3f}
 #
 # The next figure shows three of the five smoothers. A bandwidth that is too narrow averages too few points, so the
 # result repeats their noise: the estimate has a high *variance*. A bandwidth that is too wide averages over
-# measurements of different parts of the curve, which gives the estimate a *bias*. As the bandwidth grows further, all
-# weights become equal, and the smoother returns the mean of all the measurements, which is the same at every
+# measurements of different parts of the curve, which gives the estimate a *bias*. As the bandwidth grows further, the
+# weights approach equality, and the smoother approaches the mean of all the measurements, which is the same at every
 # position. The best bandwidth is a compromise, known as the *bias–variance trade-off*. **On a noisy sine, a weighted
 # mean with the right bandwidth removes about half of the noise, and nothing was trained.**
 
@@ -315,9 +315,10 @@ for d in (4, 16, 64, 256):
 # %% [markdown]
 # ## 4. Multi-head attention
 #
-# A word may need to know several things: what it is about, which word comes before it, whether it is negated. One mean
-# cannot give it all of them. So a transformer runs several attentions side by side, called *heads*, each with three
-# matrices of its own. Their outputs are joined and multiplied by one more learned matrix $W_O$:
+# A word may need to know several things: what it is about, which word comes before it, whether it is negated. A single
+# mean, with one set of weights, blends them all into one. So a transformer runs several attentions side by side, called
+# *heads*, each with three matrices of its own. Their outputs are joined and multiplied by one more learned matrix
+# $W_O$:
 #
 # $$\operatorname{MultiHead}(x) = \operatorname{Concat}(\text{head}_1, \dots, \text{head}_H)\, W_O, \qquad
 # \text{head}_r = \operatorname{Att}\bigl(x W_q^{(r)}, x W_k^{(r)}, x W_v^{(r)}\bigr) .$$

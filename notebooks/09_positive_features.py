@@ -143,9 +143,9 @@ for by_hand, name in ((positive_by_hand, "positive"), (hyperbolic_by_hand, "hype
 
 # %% [markdown]
 # Positive features have a positive inner product, so all estimated weights are positive. The output is therefore a
-# weighted mean of the values again, and it cannot leave their range. One precaution: if $x$ is so long that all its
-# features are smaller than the smallest positive number a computer can store, they are rounded to zero, which is called
-# *underflow*. So `attention.favor_attention` works with their logarithms (lesson 11).
+# weighted mean of the values again, and it cannot leave their convex hull. One precaution: if $x$ is so long that all
+# its features are smaller than the smallest positive number a computer can store, they are rounded to zero, which is
+# called *underflow*. So `attention.favor_attention` works with their logarithms (lesson 11).
 #
 # ## 3. The mean squared error of each map
 #
@@ -251,7 +251,8 @@ show(
 # trigonometric features grows with them. The MSE of positive features, $\mathrm{SM}^2 (e^{\|x + y\|^2} - 1)/m$,
 # goes to 0 with the weight as long as $\|x + y\|$ stays bounded. If $\|x + y\|$ does not stay bounded, we still
 # have *Markov's inequality*: a positive estimate with mean $\mathrm{SM}$ exceeds $a\,\mathrm{SM}$ with probability
-# at most $1/a$. So a weight that should be close to zero rarely comes out large.
+# at most $1/a$. So a weight that should be close to zero rarely comes out large, as long as we do not divide by the sum
+# of the weights (section 5).
 #
 # ## 4. Heavy-tailed estimates
 #
@@ -475,7 +476,8 @@ print("their total weight, estimated {:.2f} and exact {:.4f}".format(*by_head.me
 # is the one in your question. A typical weight is too low, above all a large one, and the division by the sum passes
 # what it has lost on to the other keys. On the decoder heads most of this goes to keys of medium weight, but keys below
 # 0.001, which should have 0.0012 of the weight in all, get 0.09. All this moves the output towards
-# $\operatorname{mean}(V)$, which has the normalised error 1, and not towards something worse.
+# $\operatorname{mean}(V)$, which has the normalised error 1. The random part of the errors, which differs from draw to
+# draw, comes on top of that.
 #
 # ## 6. Positive features on trained heads
 #
@@ -664,7 +666,7 @@ for name, L, d in (("antibody", 122, 64), ("speech", 1500, 64)):
 
 # %% [markdown] tags=["answer"]
 # Of the order of 1: head by head the sixteen medians lie between 0.69 and 2.0. So few features do not give accurate
-# weights, but the output stays in the range of the values.
+# weights, but the output stays in the convex hull of the values.
 
 # %% [markdown]
 # **On trained heads $L/8$ positive features do not explode as cosines do, but on the six stored antibody heads and on
@@ -675,15 +677,15 @@ for name, L, d in (("antibody", 122, 64), ("speech", 1500, 64)):
 # the median on the decoder heads is 1.1 instead of 0.85.
 #
 # Each competitor does well on data that suit it. Decoder heads attend locally, so a window of eight keys leaves a
-# normalised error of 0.0098. On the antibody and speech heads Taylor features of degree 1 have medians of 0.71 and 0.64,
-# with 65 features, where $L/8$ positive features have 1.6 and 1.2. (On two antibody heads they lose to
+# normalised error of 0.0098. On the antibody and speech heads Taylor features of degree 1 have medians of 0.71 and
+# 0.64, with 65 features, where $L/8$ positive features have 1.6 and 1.2. (On two antibody heads they lose to
 # $\operatorname{mean}(V)$, and on 122 tokens they are slower than exact attention.) On decoder heads they fail, because
 # many learned scores are far below zero, and there $1 + t$ turns negative.
 #
 # Let us return to the thread of the course. We have written a comparison as a mean of positive terms, so the brackets
 # in the matrix product can move without any weight turning negative. Lesson 10 moves them. The answer survives on some
-# learned heads, and where it does not, the cause is a large $\|x + y\|$. Lesson 14 makes it smaller, and lesson 15
-# treats nearby keys exactly.
+# learned heads, but on all three kinds $\|x + y\|$ is so large that single weights stay inaccurate. Lesson 14 makes it
+# smaller, and lesson 15 treats nearby keys exactly.
 #
 # ## Take away
 #
@@ -694,8 +696,8 @@ for name, L, d in (("antibody", 122, 64), ("speech", 1500, 64)):
 #   positive estimate is too low.
 # - The deviations of two weights of a query have the covariance $(e^{z_1^\top z_2} - 1)/m$. A factor common to a whole
 #   row cancels.
-# - Outputs of positive features stay in the range of the values. With $L/8$ of them that is not enough on the stored
-#   antibody heads, nor on one speech head of two.
+# - Outputs of positive features stay in the convex hull of the values. With $L/8$ of them that is not enough on the
+#   stored antibody heads, nor on one speech head of two.
 #
 # ## Where it breaks
 #

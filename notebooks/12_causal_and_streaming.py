@@ -173,8 +173,8 @@ for cut in (16, 128, 240):
 # $$S \leftarrow S + \varphi(k_i)\, v_i^\top, \qquad z \leftarrow z + \varphi(k_i), \qquad
 # o_i = \frac{S^\top \varphi(q_i)}{z^\top \varphi(q_i)} .$$
 #
-# **With linear attention a causal transformer is a recurrent network: each token changes a state of fixed size, and
-# the output is read from that state.** This is the *recurrent form*. Its update is linear in the state, and only adds to
+# **With linear attention a causal transformer is a recurrent network: each token changes a state of fixed size, and the
+# output is read from that state.** This is the *recurrent form*. Its update is linear in the state, and only adds to
 # it, so many tokens can be added at once, and training may use chunks instead. The same causal rows can thus be
 # computed in three forms: from all the prefix sums at once, chunk by chunk, or token by token.
 
@@ -578,9 +578,9 @@ show(
 # ## 7. What a memory of fixed size forgets
 #
 # A cache forgets nothing, and a state of fixed size must. Take the simplest one, the sum $S = \sum_j k_j v_j^\top$,
-# with $n$ keys of length 1 in independent random directions and independent values of mean zero. Used in this way,
-# the sum is an *associative memory*: it is addressed by a key and answers with a value. Ask it for the value of a key
-# that it holds:
+# with $n$ keys of length 1 in independent random directions and independent values of mean zero, all with the same mean
+# square. Used in this way, the sum is an *associative memory*: it is addressed by a key and answers with a value. Ask
+# it for the value of a key that it holds:
 #
 # $$S^\top k_i = v_i + \sum_{j \ne i} (k_j^\top k_i)\, v_j , \qquad
 # \frac{\mathbb{E}\, \|S^\top k_i - v_i\|^2}{\mathbb{E}\, \|v_i\|^2} = \frac{n - 1}{d} .$$

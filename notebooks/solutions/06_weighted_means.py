@@ -37,12 +37,12 @@ checks.score_for(score_for)
 #
 # *●●○ · 25 minutes.* Attention is a kernel smoother in which long keys count more. Take the sixty measurements of the
 # lesson, with $x/h$ as queries and $c/h$ as keys of width 1. At $h = 0.3$ the RMS distance from the curve is then
-# 1.17, worse than the 0.70 of the mean of all the measurements, because every position on the right gives most of its
-# weight to the keys furthest to the right. So remove the effect of the lengths. From queries $(L, d)$ and keys
-# $(S, d)$ make new ones, of any common width, so that *softmax attention with the new ones* gives the keys the
-# Gaussian weights $\exp(-\|q_i - k_j\|^2 / 2\sqrt d)$, divided by their sum over the keys. (Softmax attention divides
-# by the square root of the width of what it is given. Which number could each key carry as an extra coordinate, and
-# how does a query read it?)
+# 1.17, worse than the 0.70 of the mean of all the measurements, because almost every position on the right gives most of
+# its weight to the keys furthest to the right, and likewise on the left. So remove the effect of the lengths. From
+# queries $(L, d)$ and keys $(S, d)$ make new ones, of any common width, so that *softmax attention with the new ones*
+# gives the keys the Gaussian weights $\exp(-\|q_i - k_j\|^2 / 2\sqrt d)$, divided by their sum over the keys. (Softmax
+# attention divides by the square root of the width of what it is given. Which number could each key carry as an extra
+# coordinate, and how does a query read it?)
 
 
 # %% nbgrader={"grade": false, "grade_id": "without_lengths", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -103,8 +103,8 @@ checks.best_blend(best_blend)
 # Trained language models often choose the first token for this, because every later token can see it (Xiao et al.,
 # 2023).
 #
-# The outputs of such a head are close to zero, but $\operatorname{mean}(V)$ is not: it gives the sink the same weight
-# as any other key, and so returns a full mean of the other values. An approximation that ignores the query thus
-# turns a silent head into one that is not. A window does the same as soon as the sink is outside it, because the
+# The outputs of such a head are close to zero, but in general $\operatorname{mean}(V)$ is not: it gives the sink the
+# same weight as any other key, and so returns a full mean of the other values. An approximation that ignores the query
+# thus turns a silent head into one that is not. A window does the same as soon as the sink is outside it, because the
 # weights inside are divided by their own sum. This is why such models still work if a window keeps their first tokens
 # as well, and break down if it does not.

@@ -75,8 +75,8 @@ checks.gradient_by_values(gradient_by_values)
 # ## 3. How many pairs can a state hold?
 #
 # *●○○ · 8 minutes.* The state $S = \sum_j k_j v_j^\top$ holds $n$ pairs. The keys have length 1 and independent random
-# directions in $\mathbb{R}^d$, and the values are independent and have mean zero. You read the state with one of its
-# keys and take $S^\top k_i$ as it is, without a factor.
+# directions in $\mathbb{R}^d$, and the values are independent draws from one distribution with mean zero. You read the
+# state with one of its keys and take $S^\top k_i$ as it is, without a factor.
 #
 # First work out the expected error $\mathbb{E}\, \|S^\top k_i - v_i\|^2 / \mathbb{E}\, \|v_i\|^2$ on paper, without
 # looking it up. Which term of $S^\top k_i$ is the value that you want? How many other terms are there, and how large is
