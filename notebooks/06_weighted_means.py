@@ -35,7 +35,7 @@ from performer_course.figures import COLORS, gram, show
 #
 # This is the *Nadaraya–Watson kernel smoother*. The kernel $K$ determines how much each measurement counts, and its
 # *bandwidth* $h$ determines what "nearby" means. Because we divide by the sum of the kernel values, the weights add
-# up to 1. The figure below the code shows how a single estimate is made.
+# up to 1. The figure below the code shows a single estimate.
 
 
 # %%
@@ -326,9 +326,9 @@ for d in (4, 16, 64, 256):
 # This is *multi-head attention*. *Concat* is short for concatenation: $H$ outputs of shape (L, e) become one matrix of
 # shape (L, He). If $x$ has the shape (L, n), where Vaswani et al. write $d_{\text{model}}$ for $n$, then $W_O$ has the
 # shape (He, n), and the result has the shape of $x$ again. Usually $d = e = n/H$, so that $H$ heads together cost
-# about as much as a single one of width $n$. Each word thus passes through $H$ heads, each of which takes a mean of its
-# own, and $W_O$ mixes the $H$ results into one vector. In the drawing the matrices $W_q^{(r)}$ of all heads are put
-# side by side, as one matrix $W_Q$, and likewise for keys and values.
+# about as much as a single one of width $n$. Each word thus passes through $H$ heads, and $W_O$ mixes their results
+# into one vector. In the drawing the matrices $W_q^{(r)}$ of all heads are put side by side, as one matrix $W_Q$, and
+# likewise for keys and values.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.multi_head()

@@ -101,8 +101,8 @@ show(
 # directions contribute half of the mean.
 
 # %% [markdown]
-# We sample in one place, and what we want to estimate is decided in another. The rest of the first half of this
-# lesson follows from this mismatch.
+# We sample in one place, and what we want to estimate is decided in another. Sections 3 and 4 follow from this
+# mismatch.
 #
 # ## 2. Positive and hyperbolic features
 #
@@ -143,9 +143,9 @@ for by_hand, name in ((positive_by_hand, "positive"), (hyperbolic_by_hand, "hype
 
 # %% [markdown]
 # Positive features have a positive inner product, so all estimated weights are positive. The output is therefore a
-# weighted mean of the values again, and it cannot leave their convex hull. One precaution: if $x$ is so long that all
-# its features are smaller than the smallest positive number a computer can store, they are rounded to zero, which is
-# called *underflow*. So `attention.favor_attention` works with their logarithms (lesson 11).
+# weighted mean of the values again, and it cannot leave their convex hull. One precaution: if $x$ is very long, all its
+# features may be too small for the computer and are rounded to zero, which is called *underflow*. So
+# `attention.favor_attention` works with their logarithms (lesson 11).
 #
 # ## 3. The mean squared error of each map
 #
@@ -251,8 +251,7 @@ show(
 # trigonometric features grows with them. The MSE of positive features, $\mathrm{SM}^2 (e^{\|x + y\|^2} - 1)/m$,
 # goes to 0 with the weight as long as $\|x + y\|$ stays bounded. If $\|x + y\|$ does not stay bounded, we still
 # have *Markov's inequality*: a positive estimate with mean $\mathrm{SM}$ exceeds $a\,\mathrm{SM}$ with probability
-# at most $1/a$. So a weight that should be close to zero rarely comes out large, as long as we do not divide by the sum
-# of the weights (section 5).
+# at most $1/a$. So a weight that should be close to zero rarely comes out large, before the division by the sum.
 #
 # ## 4. Heavy-tailed estimates
 #
@@ -476,8 +475,7 @@ print("their total weight, estimated {:.2f} and exact {:.4f}".format(*by_head.me
 # is the one in your question. A typical weight is too low, above all a large one, and the division by the sum passes
 # what it has lost on to the other keys. On the decoder heads most of this goes to keys of medium weight, but keys below
 # 0.001, which should have 0.0012 of the weight in all, get 0.09. All this moves the output towards
-# $\operatorname{mean}(V)$, which has the normalised error 1. The random part of the errors, which differs from draw to
-# draw, comes on top of that.
+# $\operatorname{mean}(V)$, which has the normalised error 1. The random part of the errors comes on top of that.
 #
 # ## 6. Positive features on trained heads
 #
@@ -488,7 +486,7 @@ print("their total weight, estimated {:.2f} and exact {:.4f}".format(*by_head.me
 # tokens and itself, each fraction is twice as large. We give each head $F = L/8$ features, which take at most a quarter
 # of the multiplications, or half on the decoder heads, which are causal.
 #
-# Trained queries and keys have means $\bar q$ and $\bar k$ far from zero, which add to $\|x + y\|^2$. Fortunately,
+# Trained queries and keys have means $\bar q$ and $\bar k$ far from zero, which add to $\|x + y\|^2$. However,
 # softmax does not change when one vector is added to all keys, because every score of a query then changes by the same
 # number. Which vector is best depends on the features. The error of cosines depends on $x - y$, so exercise 3 of
 # lesson 08 added $\bar q - \bar k$, which brings the keys to the queries; the error of positive features depends on
