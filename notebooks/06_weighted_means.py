@@ -323,12 +323,12 @@ for d in (4, 16, 64, 256):
 # $$\operatorname{MultiHead}(x) = \operatorname{Concat}(\text{head}_1, \dots, \text{head}_H)\, W_O, \qquad
 # \text{head}_r = \operatorname{Att}\bigl(x W_q^{(r)}, x W_k^{(r)}, x W_v^{(r)}\bigr) .$$
 #
-# This is *multi-head attention*. *Concat* is short for concatenation: $H$ outputs of shape (L, e) become one matrix of
-# shape (L, He). If $x$ has the shape (L, n), where Vaswani et al. write $d_{\text{model}}$ for $n$, then $W_O$ has the
-# shape (He, n), and the result has the shape of $x$ again. Usually $d = e = n/H$, so that $H$ heads together cost
-# about as much as a single one of width $n$. Each word thus passes through $H$ heads, and $W_O$ mixes their results
-# into one vector. In the drawing the matrices $W_q^{(r)}$ of all heads are put side by side, as one matrix $W_Q$, and
-# likewise for keys and values.
+# This is *multi-head attention*. Vaswani et al. call the products with these matrices *linear projections*, and write
+# $W_i^Q$ for $W_q^{(r)}$. *Concat* is short for concatenation: $H$ outputs of shape (L, e) become one matrix of shape
+# (L, He). If $x$ has the shape (L, n), where Vaswani et al. write $d_{\text{model}}$ for $n$, then $W_O$ has the shape
+# (He, n), and the result has the shape of $x$ again. Usually $d = e = n/H$, so that $H$ heads cost about as much as one
+# of width $n$. Each word thus passes through $H$ heads, and $W_O$ mixes their results into one vector. In the drawing
+# the matrices $W_q^{(r)}$ of all heads are put side by side, as one matrix $W_Q$, and likewise for keys and values.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.multi_head()
@@ -417,8 +417,8 @@ show(
 # From here on we replace attention by something cheaper, and we must be able to say how wrong the result is. Wrong
 # compared with what? The cheapest replacement is the mean of all values. It is what a smoother returns when its
 # bandwidth is very wide, and what the word `the` received. Because it ignores the query, it is a natural *baseline*,
-# which we write as $\operatorname{mean}(V)$. Let $o_i$ be the exact outputs and $\hat o_i$ the approximate ones. In
-# this course we judge an approximation by its *normalised error*, its squared error divided by that of the baseline:
+# which we write as $\operatorname{mean}(V)$. Let $o_i$ be the exact outputs and $\hat o_i$ the approximate ones. We
+# judge an approximation by its *normalised error*, its squared error divided by that of the baseline:
 #
 # $$\text{normalised error} = \frac{\sum_i \|\hat o_i - o_i\|^2}{\sum_i \|\operatorname{mean}(V) - o_i\|^2} .$$
 #
@@ -490,7 +490,7 @@ for name, attend in (("alone", near_far.near_field), ("and mean key", near_far.j
 # Exact attention compares each of $L$ queries with each of $L$ keys, which takes $L^2$ scores and $L^2$ exponentials.
 # The package never holds all of them at once, so what they cost is time.
 #
-# Suppose for a moment that there were no exponential. Matrix products are associative, so the brackets can be moved:
+# Suppose there were no exponential. Matrix products are associative, so the brackets can be moved:
 # $(Q K^\top) V = Q\, (K^\top V)$. On the right no query ever meets a key, because $K^\top V$ is a small matrix (d, e)
 # that is computed once for all queries.
 #

@@ -10,9 +10,10 @@
 #
 # In lesson 08 we estimated the weights of attention with cosines, and some of the estimates came out negative. A
 # denominator near zero then ruined a whole row of the output. Can we write the same kernel as a mean of terms that
-# are never negative? We can, and this mean is the mechanism of the Performer: it is the "+" in FAVOR+. The first
-# half of the lesson builds these features and works out how far off a single estimated weight is. The second half
-# asks how much of that error reaches the output of attention.
+# are never negative? We can, and this mean is the mechanism of the Performer: it is the "+" in FAVOR+, *fast
+# attention via positive orthogonal random features*. The first half of the lesson builds these features and works
+# out how far off a single estimated weight is. The second half asks how much of that error reaches the output of
+# attention.
 
 # %%
 from time import process_time
@@ -382,10 +383,9 @@ show(
 #
 # We try this on three kinds of attention from lesson 08, with 64 directions per head: 2,048 *independent* tokens of
 # width 8, eight heads of lesson 16's *decoder after 12,000 steps*, and six *antibody* heads. (On the decoder and
-# antibody heads so many directions save nothing.) Before you see the errors of the outputs, think about single weights.
-# By section 4 the median of a single term is $e^{-\|z\|^2/2}$ times the exact weight. At given norms,
-# $\|z\|^2 = \|x\|^2 + \|y\|^2 + 2 x^\top y$ is larger the larger the weight is. But after the division the weights of a
-# row have to add up to one.
+# antibody heads so many directions save nothing.) First think about single weights. By section 4 the median of a single
+# term is $e^{-\|z\|^2/2}$ times the exact weight. At given norms, $\|z\|^2 = \|x\|^2 + \|y\|^2 + 2 x^\top y$ is larger
+# the larger the weight is. But after the division the weights of a row have to add up to one.
 #
 # **Before you run this:** will keys whose exact weight is below 0.001 typically get too much weight or too little? And
 # will this move the output towards $\operatorname{mean}(V)$ or away from it?
