@@ -328,7 +328,7 @@ for d in (4, 16, 64, 256):
 # (L, He). If $x$ has the shape (L, n), where Vaswani et al. write $d_{\text{model}}$ for $n$, then $W_O$ has the shape
 # (He, n), and the result has the shape of $x$ again. Usually $d = e = n/H$, so that $H$ heads cost about as much as one
 # of width $n$. Each word thus passes through $H$ heads, and $W_O$ mixes their results into one vector. In the drawing
-# the matrices $W_q^{(r)}$ of all heads are put side by side, as one matrix $W_Q$, and likewise for keys and values.
+# the matrices $W_q^{(r)}$ of all heads are put side by side, as one matrix $W_Q$, and so are those for keys and values.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.multi_head()

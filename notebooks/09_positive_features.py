@@ -384,8 +384,8 @@ show(
 # We try this on three kinds of attention from lesson 08, with 64 directions per head: 2,048 *independent* tokens of
 # width 8, eight heads of lesson 16's *decoder after 12,000 steps*, and six *antibody* heads. (On the decoder and
 # antibody heads so many directions save nothing.) First think about single weights. By section 4 the median of a single
-# term is $e^{-\|z\|^2/2}$ times the exact weight. At given norms, $\|z\|^2 = \|x\|^2 + \|y\|^2 + 2 x^\top y$ is larger
-# the larger the weight is. But after the division the weights of a row have to add up to one.
+# term is $e^{-\|z\|^2/2}$ times the exact weight. At given norms, $\|z\|^2 = \|x\|^2 + \|y\|^2 + 2 x^\top y$ grows
+# with the weight. But after the division the weights of a row have to add up to one.
 #
 # **Before you run this:** will keys whose exact weight is below 0.001 typically get too much weight or too little? And
 # will this move the output towards $\operatorname{mean}(V)$ or away from it?
@@ -497,10 +497,10 @@ print("their total weight, estimated {:.2f} and exact {:.4f}".format(*by_head.me
 # positive features. *Taylor features* of degree 1 replace $e^t$, where $t = q^\top k/\sqrt d$, by $1 + t$, with $d + 1$
 # features: 9 at $d = 8$, 65 at $d = 64$. We subtract the sample's mean key from their keys, as in lesson 08.
 #
-# We judge eight decoder heads, the six antibody heads, which are the easiest and the hardest for such features in three
-# blocks, and two *speech* heads. What should we expect? By section 4 a typical weight needs about $10\, e^{\|z\|^2/2}$
-# directions. The next table compares this number, for the median $\|z\|^2$ of all pairs after the shift, with the $F$
-# that we can afford.
+# We judge eight decoder heads, six antibody heads (of each of three blocks, the easiest and the hardest head for such
+# features), and two *speech* heads. What should we expect? By section 4 a typical weight needs about
+# $10\, e^{\|z\|^2/2}$ directions. The next table compares this number, for the median $\|z\|^2$ of all pairs after the
+# shift, with the $F$ that we can afford.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 print("kind                       L   d   F   median ‖z‖²   10 e^{‖z‖²/2}")
