@@ -327,8 +327,8 @@ for d in (4, 16, 64, 256):
 # $W_i^Q$ for $W_q^{(r)}$. *Concat* is short for concatenation: $H$ outputs of shape (L, e) become one matrix of shape
 # (L, He). If $x$ has the shape (L, n), where Vaswani et al. write $d_{\text{model}}$ for $n$, then $W_O$ has the shape
 # (He, n), and the result has the shape of $x$ again. Usually $d = e = n/H$, so that $H$ heads cost about as much as one
-# of width $n$. Each word thus passes through $H$ heads, and $W_O$ mixes their results into one vector. In the drawing
-# the matrices $W_q^{(r)}$ of all heads are put side by side, as one matrix $W_Q$, and so are those for keys and values.
+# of width $n$. Each word thus passes through $H$ heads, and $W_O$ mixes their results into one vector. The drawing puts
+# the matrices $W_q^{(r)}$ of all heads side by side, as one matrix $W_Q$, and does the same for keys and values.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.multi_head()
