@@ -1,14 +1,15 @@
 # %% [markdown]
 # # The decision card: know when to use a Performer
 #
-# > **45 minutes.** Needs: positive features and their error (lesson 09), what linear attention costs
-# > (lesson 10), its State (lesson 12); eigenvectors of a symmetric matrix.
+# > **50 minutes.** Needs: positive features and their error (lesson 09), what linear attention costs (lesson 10), its
+# > state (lesson 12); eigenvectors of a symmetric matrix.
 # >
-# > Afterwards you can decide, from the queries, keys and values of a head, what may stand in the place of its
-# > attention; you can shift keys without changing attention, and draw directions that suit a head.
+# > Afterwards you can decide, from the queries, keys and values of a head, which cheaper method may replace its
+# > attention. You can shift keys without changing attention, and draw directions that suit a head.
 #
-# Somebody has a trained model whose attention is too slow, and asks you: shall I put random features into it?
-# This lesson gives the answer first, as six questions, and you try them on three heads.
+# Somebody has a trained model whose attention is too slow, and asks you whether to replace it with random features.
+# This lesson gives the answer first, as a card with six questions. Then you try the questions on three heads, and see
+# why the card says what it says.
 
 # %%
 import csv
@@ -26,28 +27,39 @@ from performer_course.figures import COLORS, show
 # %% [markdown]
 # ## 1. The decision card
 #
-# Ask in this order; the first yes says what to try first. If the whole model is not good enough then, go on. Questions
-# 3 and 4 take one command. Store each head by `np.savez("head.npz", q=q, k=k, v=v)`, and run
-# `python -m performer_course.card head.npz --sample other.npz`, with $q$ and $k$ of another text in `other.npz`: centres found on
-# the judged text look too good. Where a model turns $q$ and $k$ by their places, store them turned, in both files
-# (section 6). A decoder takes `--causal`. You see ten ways, least error first, each at a quarter of exact attention's
-# multiplications; only Taylor's price is fixed.
+# Ask the questions in this order: the first "yes" tells you what to try first. If the whole model is not good enough
+# afterwards, go on to the next question. You need a few words to read the card. A *fused kernel* computes exact
+# attention without ever storing the table of weights. A *window* attends to the nearest keys only. It drops all other
+# keys, or it replaces them: by one *mean key*, or each of them by the nearest of a few *cluster centres* (centres, for
+# short; lesson 15). *Taylor* features replace $e^t$ by $1 + t$ or by $1 + t + \frac12 t^2$ (lesson 10). *Drawn*
+# features use random directions, as in lesson 09. The *normalised error* of an output is its squared error divided by
+# that of $\operatorname{mean}(V)$ (lesson 06).
 #
-# *Speech* is an encoder that hears ($L$ = 1,500 keys, heads of width $d$ = 64, all 24 replaced): words wrong of 70 read and of
-# 395 synthetic; exact 0 and 14. *Antibodies* is a model of proteins ($L$ ≈ 120, $d$ = 64, all 64 heads replaced):
-# perplexity, 1 at best; exact 1.58, the mean of $V$ 10.2. $m$ is the number of features.
+# Questions 3 and 4 take one command. Store each head with `np.savez("head.npz", q=q, k=k, v=v)`, and run
+# `python -m performer_course.card head.npz --sample other.npz`, where `other.npz` holds $q$ and $k$ of another text,
+# because centres that were found on the judged text look too good. If the model uses rotary positions, store $q$ and
+# $k$ after the rotation, in both files (section 6). For a decoder, add `--causal`. The command prints ten methods, the
+# smallest error first. Each gets a quarter of exact attention's multiplications, except Taylor features, whose cost is
+# fixed.
+#
+# *Speech* is the encoder of a speech recogniser ($L$ = 1,500 keys, heads of width $d$ = 64, all 24 replaced). It is
+# judged by its wrong words, of 70 read aloud and of 395 synthetic ones; exact attention has 0 and 14. *Antibodies* is a
+# model of proteins ($L$ ≈ 120, $d$ = 64, all 64 heads replaced). It is judged by its *perplexity*: e to the mean
+# negative log-probability of a hidden letter, which says among how many letters the model still hesitates. The best
+# possible value is 1, exact attention has 1.58, and the mean of $V$ has 10.2. $m$ is the number of features.
 #
 # | | ask | if yes | measured | lessons |
 # |---|---|---|---|---|
-# | 1 | Is exact attention, by a fused kernel, fast enough, or a small part of the time? | Keep it. | Speech, one core: it takes 216 of the encoder's 810 ms, and no way below can save more. | 10, 18 |
-# | 2 | Must single facts from far back be found again? | Keep exact attention and its cache. The ways below sum up what is far. | A State of 256 features, $d$ = 64, has as many numbers as a cache of 132 tokens. | 12, 20 |
-# | 3 | Does a way with a *window* come first on most heads, or one with *centres*? Such heads look near, or choose among a few kinds of keys. | A window as wide as time allows; measure one mean key for all outside it. With centres instead (each far key counts as the nearest of a few) speech was no faster than with exact attention. | Antibodies, window of 33 keys: 1.68 with a mean key, 1.82 alone. Speech, 49 keys: 4 and 35 wrong with a mean key, encoder 645 ms; 6 and 67 alone, 626 ms; with 16 centres 832 ms; exact 810 ms. Other voices, 756 words: 119 wrong with a mean key, 183 alone; 129 keys alone, no slower: 70, ahead with one synthesiser of two; exact 52. | 15, 18 |
-# | 4 | Does *Taylor* come first? Then the scores of a query differ little. | Taylor features, keys less their mean. | Made-up scores of standard deviation ¼ ($L$ = 512, $d$ = 16), 17 features: 0.03 of the error of the mean of $V$; of ½: 0.12. | 10 |
-# | 5 | May you train? | Features for each head, or the model with the attention that it will have. Keep $m < L/2$, in a decoder $m < L/4$: more cost more than exact attention. | Antibodies, $m$ = 32: 1.59 and 1.61 (two seeds). Speech, $m$ = 64, 300 steps on two clips: 66 of 70 wrong. | 16, 17, 18 |
+# | 1 | Is exact attention, with a fused kernel, fast enough, or a small part of the time? | Keep it. | Speech, one core: it takes 216 of the encoder's 810 ms, and no method below can save more. | 10, 18 |
+# | 2 | Must single facts from far back be found again? | Keep exact attention and its cache. The methods below summarise what is far. | A state of 256 features, $d$ = 64, has as many numbers as a cache of 132 tokens. | 12, 20 |
+# | 3 | Does a method with a *window* come first on most heads, or one with *centres*? Such heads attend locally, or to a few groups of similar keys. | A window as wide as time allows; measure one mean key for all keys outside it. With centres instead (each far key counts as the nearest of a few) speech was no faster than with exact attention. | Antibodies, window of 33 keys: 1.68 with a mean key, 1.82 alone. Speech, 49 keys: 4 and 35 wrong with a mean key, encoder 645 ms; 6 and 67 alone, 626 ms; with 16 centres 832 ms; exact 810 ms. Other voices, 756 words: 119 wrong with a mean key, 183 alone; 129 keys alone, no slower: 70, ahead with one synthesiser of two; exact 52. | 15, 18 |
+# | 4 | Does *Taylor* come first? Then the scores of a query differ little. | Taylor features, after subtracting the mean of the keys. | Made-up scores of standard deviation ¼ ($L$ = 512, $d$ = 16), 17 features: a normalised error of 0.03; of ½: 0.12. | 10 |
+# | 5 | May you train? | Train features for each head, or the model with the attention that it will have. Keep $m < L/2$, in a decoder $m < L/4$: with more, features cost more than exact attention. | Antibodies, $m$ = 32: 1.59 and 1.61 (two seeds). Speech, $m$ = 64, 300 steps on two clips: 66 of 70 wrong. | 16, 17, 18 |
 # | 6 | None of these? | Keep exact attention. At a quarter of its multiplications drawn features came first on no head here, and on most were worse than the mean of $V$, even with keys shifted and directions sharpened. | Antibodies, $m$ = 64 > $L/2$: 2.6 to 2.8, where 65 Taylor features have 2.24. Speech, $m$ = 256, keys shifted: 69 or 70 of 70 wrong in three draws. | 14, 17, 18 |
 #
-# **Judge the whole model by what it is for, beside a window alone and the mean of $V$.** In a decoder the ways of rows 3 and 4
-# need a memory that does not grow with the text. No trained text here is longer than 1,500 tokens.
+# **Judge the whole model by the task it is for, and compare it with a window alone and with the mean of $V$.** In a
+# decoder, the methods of rows 3 and 4 need a memory that does not grow with the text. No trained text here is longer
+# than 1,500 tokens.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 
@@ -66,82 +78,91 @@ fused, plain = (
 print(
     f"1  speech, L = {data.speech_heads()[0].shape[1]:,}: fused exact attention {fused[0]} of {fused[1]} ms, plain {plain[0]} of {plain[1]}"
 )
-print(f"2  256 rows of 66 numbers, over 128 a token: {256 * 66 / 128:.0f} tokens")
+print(f"2  256 rows of 66 numbers, divided by 128 per token: {256 * 66 / 128:.0f} tokens")
 
 
-def heard(row, way, size):
-    """Print the words that the model of speech has wrong."""
+def heard(row, method, size):
+    """Print the number of words that the speech model gets wrong."""
     for r in records("speech_ways"):
-        if (r["way"], r["band"], r["features"]) == (way, *size.split()):
-            took = times["encoder"].get(f"{way}, band 24", 0)
-            print(f"{row}  speech, {way}: wrong {r['read wrong']} of {r['read words']},", end=" ")
+        if (r["way"], r["band"], r["features"]) == (method, *size.split()):
+            took = times["encoder"].get(f"{method}, band 24", 0)
+            print(
+                f"{row}  speech, {method}: wrong {r['read wrong']} of {r['read words']},", end=" "
+            )
             print(f"{r['synthetic wrong']} of {r['synthetic words']}", end="")
             print(f"; encoder {1e3 * took:.0f} ms" * (took > 0))
 
 
-def perplexities(row, told, found):
-    """Print the least and the greatest perplexity of these rows."""
-    found = sorted(float(r["perplexity"]) for r in found)
-    print(f"{row}  antibodies, {told}:", *dict.fromkeys((f"{found[0]:.2f}", f"{found[-1]:.2f}")))
+def perplexities(row, label, of):
+    """Print the smallest and the largest perplexity of these rows."""
+    values = sorted(float(r["perplexity"]) for r in of)
+    ends = dict.fromkeys((f"{values[0]:.2f}", f"{values[-1]:.2f}"))
+    print(f"{row}  antibodies, {label}:", *ends)
 
 
-for way in ("window", "near and mean key"):
-    of = [r for r in records("speech_antibodies") if (r["way"], r["band"]) == (way, "16")]
-    perplexities(3, f"{way}, 33 keys", of)
-for way, size in (
+for method in ("window", "near and mean key"):
+    of = [r for r in records("speech_antibodies") if (r["way"], r["band"]) == (method, "16")]
+    perplexities(3, f"{method}, 33 keys", of)
+for method, size in (
     ("window", "24 0"),
     ("near and mean key", "24 1"),
     ("near and clusters", "24 16"),
 ):
-    heard(3, way, size)
+    heard(3, method, size)
 KEYS = {"and mean key": 49, "window 24": 49, "window 64": 129, "exact": 1500}
-for way, keys in KEYS.items():
-    of = [r for r in records("speech_voices") if r["way"] == way and r["voice"] != "read"]
+for method, keys in KEYS.items():
+    of = [r for r in records("speech_voices") if r["way"] == method and r["voice"] != "read"]
     wrong, words = (sum(int(r[name]) for r in of) for name in ("wrong", "words"))
-    print(f"3  speech, other voices, {way}, {keys} keys: wrong {wrong} of {words}")
+    print(f"3  speech, other voices, {method}, {keys} keys: wrong {wrong} of {words}")
 for T in (0.5, 0.7):
-    left, spread = [], []
+    errors, spread = [], []
     for seed in range(6):
         q, k, v = np.random.default_rng(100 + seed).normal(size=(3, 512, 16))
         q, k = T * q, T * k
-        found = attention.taylor_attention(q, k - k.mean(axis=0), v, 1)
-        left.append(compare.normalised_error(found, attention.softmax_attention(q, k, v), v))
+        output = attention.taylor_attention(q, k - k.mean(axis=0), v, 1)
+        errors.append(compare.normalised_error(output, attention.softmax_attention(q, k, v), v))
         spread.append((q @ k.T / 4).std(axis=1).mean())
-    print(f"4  standard deviation {np.mean(spread):.2f}: {np.median(left):.2f},", end=" ")
-    print(f"{min(left):.2f} to {max(left):.2f} on six texts")
+    print(f"4  standard deviation {np.mean(spread):.2f}: {np.median(errors):.2f},", end=" ")
+    print(f"{min(errors):.2f} to {max(errors):.2f} on six texts")
 of = [r for r in records("antibody_trained") if (r["kind"], r["m"]) == ("shared", "32")]
 perplexities(5, "m = 32", of)
 heard(5, "trained", "0 64")
 curve = [r for r in records("antibody_curve") if r["passes"] == "2"]
-for way, m in (("dense", "64"), ("Taylor, centred", "65"), ("mean(V)", "0"), ("exact", "0")):
-    of = [r for r in curve if (r["way"], r["features"]) == (way, m)]
-    perplexities(6, f"{way}, {m}", of)
+for method, m in (("dense", "64"), ("Taylor, centred", "65"), ("mean(V)", "0"), ("exact", "0")):
+    of = [r for r in curve if (r["way"], r["features"]) == (method, m)]
+    perplexities(6, f"{method}, {m}", of)
 heard(6, "centred", "0 256")
 heard(6, "softmax", "0 0")
 
 # %% [markdown]
-# **Before you read on:** a decoder reads 400 tokens at once. How many multiplications do 128 features save?
+# **Before you read on:** a decoder reads 400 tokens at once. Are 128 features cheaper or more expensive there than
+# exact attention?
 
 # %% [markdown] tags=["answer"]
-# They save no multiplications. In a decoder a row sees half of the keys on average, so features break even at $m =
-# L/4 = 100$.
+# They are more expensive. In a decoder a row sees half of the keys on average, so features break even already at
+# $m = L/4 = 100$.
 
 # %% [markdown]
 # ## 2. Three heads, three decisions
 #
-# The command calls `card`, which gives every way the same share of exact attention's multiplications, here a quarter,
-# and returns size, share, and errors in units of $\operatorname{mean}(V)$'s, one for each draw. The ways are
+# The command calls `card`. It gives every method the same fraction of exact attention's multiplications, here a
+# quarter, and returns for each method its size, its cost as a fraction of exact attention's, and one normalised error
+# per random draw. The ten methods are
 #
-# - a *window*, alone, or with one mean key, centres, or sharpened features for the rest;
+# - a *window*, alone or with one mean key, centres or sharpened features for the other keys;
 # - *centres* alone, except that each query sees its own key exactly;
-# - *Taylor* features of degree 1 and 2, whose share is fixed by $d$;
-# - *features*: positive ones as they are, with keys shifted (*centred*), and sharpened as well (*dense*), as in
-#   sections 3 and 4.
+# - *Taylor* features of degree 1 and 2, whose cost is fixed by $d$;
+# - positive *features* as they are, with keys shifted (*centred*), and with directions sharpened as well (*dense*), as
+#   in sections 3 and 4.
 #
-# Moments and centres come from other text of the same head, or in the speech model from the first ten of thirty seconds.
+# Moments and centres come from other text of the same head, or in the speech model from the first ten of thirty
+# seconds.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
+STEPS = {"early": "600 steps", "late": "12,000 steps"}  # how the decoder heads are labelled
+
+
 def heads(kind, turn=np.array):
     """{name: [((q, k, v), what `card` should know), …]}: a few texts for each head of a kind."""
     if kind in ("early", "late", "rotary"):
@@ -172,21 +193,22 @@ def heads(kind, turn=np.array):
             name: [((q[h], k[h], v[h]), {"sample": (q[h, :500], k[h, :500])})]
             for h, name in enumerate(("2.4", "2.2"))
         }
-    found = {}
+    scales = {}
     for T in (0.5, 0.7, 1.0, 1.5):
         texts = []
         for seed in range(2):
             q, k, v, q0, k0 = np.random.default_rng(100 + seed).normal(size=(5, 512, 16))
             q, q0 = (k, k0) if kind == "aligned" else (q, q0)
             texts.append(((T * q, T * k, v), {"sample": (T * q0, T * k0)}))
-        found[f"{T:g}"] = texts
-    return found
+        scales[f"{T:g}"] = texts
+    return scales
 
 
 # %% [markdown]
-# **Before you run this:** the first head belongs to the model of speech and looks at its neighbours. The second is
-# in the last block of the antibody model and looks for certain residues, wherever they are. The third is made of
-# independent normal numbers of scale ½. What will come first on each: a window with a mean key, one with centres, or Taylor?
+# **Before you run this:** match each head with the method that comes first on it: a window with a mean key, a window
+# with centres, or Taylor features. The first head belongs to the speech model and attends to its neighbours. The second
+# is in the last block of the antibody model and attends to certain residues, wherever they are. The third is made of
+# independent normal numbers of scale ½, so that the scores of a query have a standard deviation of about ¼.
 
 # %% tags=["answer"]
 asked = {
@@ -197,21 +219,21 @@ asked = {
 cards = {name: [card(*qkv, **known) for qkv, known in texts] for name, texts in asked.items()}
 
 
-def middle(rows, way):
-    """The median over texts and draws."""
-    return np.median(np.concatenate([row[way][2] for row in rows]))
+def median(rows, method):
+    """The median error over texts and draws."""
+    return np.median(np.concatenate([row[method][2] for row in rows]))
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 for name, rows in cards.items():
     q, _, _ = asked[name][0][0]
     print(f"{name}: L = {q.shape[0]:,}, d = {q.shape[1]}")
-    order = sorted(rows[0], key=lambda way, rows=rows: middle(rows, way))
-    for way in dict.fromkeys((*order[:4], "window, centres", "features, dense")):
-        size, share, _ = rows[0][way]
-        errors = np.concatenate([row[way][2] for row in rows])
+    order = sorted(rows[0], key=lambda method, rows=rows: median(rows, method))
+    for method in dict.fromkeys((*order[:4], "window, centres", "features, dense")):
+        size, cost, _ = rows[0][method]
+        errors = np.concatenate([row[method][2] for row in rows])
         print(
-            f"    {way:18} {size:14} share {share:5.2f}   error {middle(rows, way):8.2g}"
+            f"    {method:18} {size:14} cost {cost:5.2f}   error {median(rows, method):8.2g}"
             f"   from {errors.min():.2g} to {errors.max():.2g}"
         )
 
@@ -222,43 +244,48 @@ for ax, (name, rows) in zip(axes, cards.items(), strict=True):
         fill = "full" if rows[0][way][1] < 1 else "none"
         drawn = way.startswith("features") or way.endswith("dense")
         ax.plot(
-            middle(rows, way), place, "s" if drawn else "o", color=COLORS[1 if drawn else 0],
+            median(rows, way), place, "s" if drawn else "o", color=COLORS[1 if drawn else 0],
             fillstyle=fill, markersize=10,
         )  # fmt: skip
     ax.axvline(1, color=COLORS[6], linestyle=":")
-    ax.set(xscale="log", title=name, xlabel="error / error of mean($V$)", xlim=(2e-4, 300))
+    ax.set(xscale="log", title=name, xlabel="normalised error", xlim=(2e-4, 300))
     ax.set_xticks([1e-3, 0.1, 10], ["0.001", "0.1", "10"])
     ax.minorticks_off()
 axes[0].set_yticks(range(len(names)), names)
 axes[0].invert_yaxis()
 first = {
-    name: min((w for w in names if rows[0][w][1] < 1), key=lambda w, rows=rows: middle(rows, w))
+    name: min((w for w in names if rows[0][w][1] < 1), key=lambda w, rows=rows: median(rows, w))
     for name, rows in cards.items()
 }
 show(
     fig,
-    caption="The leftmost full mark of a panel is the best way that saves work; squares are drawn features.",
-    alt="Error over that of mean(V), ten ways on three heads, each at a quarter of exact attention's "
-    "multiplications. Least, of those cheaper than exact: "
-    + "; ".join(f"{name}: {way}, {middle(cards[name], way):.2g}" for name, way in first.items())
+    caption="The leftmost full mark of a panel is the best method that saves work; squares are drawn features, and the "
+    "dotted line is mean(V).",
+    alt="Normalised error of ten methods on three heads, each at a quarter of exact attention's "
+    "multiplications. Smallest, of the methods cheaper than exact attention: "
+    + "; ".join(f"{name}: {way}, {median(cards[name], way):.2g}" for name, way in first.items())
     + ". Dense features alone: "
-    + ", ".join(f"{middle(rows, 'features, dense'):.2g}" for rows in cards.values())
+    + ", ".join(f"{median(rows, 'features, dense'):.2g}" for rows in cards.values())
     + ".",
 )
 
 # %% [markdown] tags=["answer"]
-# On the near head of speech a window with a mean key comes first: it leaves 0.003 of $\operatorname{mean}(V)$'s error,
-# and with centres of the first ten seconds 0.12, from each start. On the second head a mean key leaves 0.44, and ten
-# centres 0.12, the least. On the third, 17 Taylor features cost 0.04 of the multiplications and leave 0.04. **At a
-# quarter of the multiplications drawn features are not the best way on any of these three heads.** On the two trained
-# ones even sharpened features leave about as much as $\operatorname{mean}(V)$, which is free, or more.
+# On the speech head a window with a mean key comes first, with a normalised error of 0.003; with centres of the first
+# ten seconds the window has 0.12, from each start. On the antibody head a window with ten centres comes first, with
+# 0.12, where a mean key leaves 0.44. On the third head Taylor features do, and 17 of them, at 0.04 of the
+# multiplications, have an error of 0.04.
+
+# %% [markdown]
+# **At a quarter of the multiplications drawn features are not the best method on any of these three heads.** On the two
+# trained ones even the sharpened features have a normalised error of about 1 or more, although $\operatorname{mean}(V)$
+# costs nothing.
 
 # %% [markdown]
 # ## 3. Shift the keys
 #
-# Two faults of drawn features can be mended without training. Write $x = q\,d^{-1/4}$ for a
-# scaled query, $y = k\,d^{-1/4}$
-# for a scaled key, and $z = x + y$. Subtract one vector $s$ from all keys, and let $s' = s\,d^{-1/4}$:
+# Two faults of drawn features can be mended without training. The first is that queries and keys of a trained head have
+# means far from zero. Write $x = q\,d^{-1/4}$ for a scaled query, $y = k\,d^{-1/4}$ for a scaled key, and $z = x + y$,
+# whose length decides the error of a weight. Now subtract one vector $s$ from all keys, and let $s' = s\,d^{-1/4}$:
 #
 # $$\begin{aligned}
 # x^\top (y - s') &= x^\top y - x^\top s' && \text{the last term is the same for all keys of a query, and cancels;} \\
@@ -266,88 +293,101 @@ show(
 # \overline{\|z - s'\|^2} &= \overline{\|z - \bar z\|^2} + \|\bar z - s'\|^2 && \text{over all pairs, least at } s' = \bar z = \bar x + \bar y .
 # \end{aligned}$$
 #
-# **Softmax attention does not change when one vector is subtracted from all keys, but the error of its features
-# does.** The mean $\|z\|^2$ is least with $s = \bar q + \bar k$. Features with it are called *centred*. A shift of the
-# queries gains nothing more, since only the sum of both shifts enters $z$ (exercise 2).
+# **Softmax attention does not change when one vector is subtracted from all keys, but the error of its features does.**
+# The mean $\|z\|^2$ is smallest with $s = \bar q + \bar k$, and features of keys shifted by this vector are called
+# *centred*. Shifting the queries as well gains nothing more, because only the sum of both shifts enters $z$ (exercise
+# 2).
 #
-# Made-up queries and keys have means near zero, trained ones do not. For all 16 trained heads of the late
-# decoder, the antibody model and the speech model, the cell gives the mean $\|z\|^2$ of the pairs of a text, and the
-# errors of plain and of centred features at half of exact attention's multiplications: $m = L/4$ directions, where
-# causal about $L/8$.
+# We try the shift on 16 trained heads: all stored heads of the decoder after 12,000 steps, of the antibody model and of
+# the speech model. For each head, the cell prints the mean $\|z\|^2$ over the pairs of a text, and the errors of plain
+# and of centred features at half of exact attention's multiplications. This is enough for $m = L/4$ directions, or
+# about $L/8$ with a causal mask.
 #
-# **Before you run this:** on how many of the 16 heads does the shift lower the median error: all, most, or half?
+# **Before you run this:** the shift makes the mean of $\|z\|^2$ smallest, whereas the relative variance grows with
+# $e^{\|z\|^2}$. Must the median error therefore fall on all 16 heads? If not, does it fall on most of them?
 
 
 # %% tags=["answer"]
-def followed(way, share, texts, draws=5, first=0):
-    """The median error over mean(V)'s of plain, centred or dense features."""
-    found = []
+def followed(method, fraction, texts, draws=5, first=0):
+    """The median normalised error of plain, centred or dense features."""
+    errors = []
     for (q, k, v), known in texts:
         causal, sample = known.get("causal", False), known["sample"]
         s = compare.moments(*sample)[0]
         exact = attention.softmax_attention(q, k, v, causal=causal)
-        m = int(share * ((len(q) + 1) / 4 if causal else len(q) / 2))
+        m = int(fraction * ((len(q) + 1) / 4 if causal else len(q) / 2))
         for seed in range(first, first + draws):
             W = projections.orthogonal(np.random.default_rng(seed), m, q.shape[1])
-            x, y = q, k - s * (way == "centred")
-            if way == "dense":
+            x, y = q, k - s * (method == "centred")
+            if method == "dense":
                 W = compare.fitted_directions(W, *sample)
                 x, y = compare.with_weight_column(q, k)
             estimate = attention.favor_attention(x, y, v, W, causal=causal)
-            found.append(compare.normalised_error(estimate, exact, v, causal=causal))
-    return np.median(found)
+            errors.append(compare.normalised_error(estimate, exact, v, causal=causal))
+    return np.median(errors)
 
 
 def sizes(texts):
-    """The mean ‖z‖² of the pairs of a text, and what no shift takes away."""
+    """The mean ‖z‖² of the pairs of a text, and what remains of it after the shift."""
     x, y = (a * a.shape[1] ** -0.25 for a in texts[0][0][:2])
-    less = sum(a.var(axis=0).sum() for a in (x, y))
-    return less + ((x.mean(axis=0) + y.mean(axis=0)) ** 2).sum(), less
+    remaining = sum(a.var(axis=0).sum() for a in (x, y))
+    return remaining + ((x.mean(axis=0) + y.mean(axis=0)) ** 2).sum(), remaining
 
 
 TRAINED = {kind: heads(kind) for kind in ("late", "antibody", "speech")}
 lower = {}
 for kind, of in TRAINED.items():
     for name, texts in of.items():
-        errors = (followed(way, 0.5, texts) for way in ("plain", "centred"))
+        errors = (followed(method, 0.5, texts) for method in ("plain", "centred"))
         lower[kind, name] = *sizes(texts), *errors
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-print("kind      head   mean ‖z‖²  centred    error  centred")
+print("kind          head   mean ‖z‖²  centred    error  centred")
 for (kind, name), (size, less, plain, centred) in lower.items():
-    print(f"{kind:9} {name:5} {size:10.1f} {less:8.1f} {plain:9.2f} {centred:8.2f}")
+    print(
+        f"{STEPS.get(kind, kind):13} {name:5} {size:10.1f} {less:8.1f} {plain:9.2f} {centred:8.2f}"
+    )
 plain, centred = np.transpose(list(lower.values()))[2:]
 print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
 
 # %% [markdown] tags=["answer"]
-# The shift lowers the median error on 12 of 16 heads, and with other draws on more. It brings the decoder's first four
-# heads from above 1 to below 1. Of the mean $\|z\|^2$ it takes a seventh to over a third. On the near head of speech 33
-# remains, in an exponent.
+# It need not, and it does not: the shift lowers the median error on 12 of 16 heads, and with other draws on more. The
+# errors of the decoder's first four heads go from above 1 to below 1.
+
+# %% [markdown]
+# The shift removes from a seventh to over a third of the mean $\|z\|^2$. That is not always enough: for the speech head
+# that attends locally a mean of 33 remains, and it is in an exponent.
 
 # %% [markdown]
 # ## 4. Draw wide where the data are wide
 #
-# The shift leaves the spread of $z$ around its mean. By lesson 09
-# directions are drawn under a bell at 0, but the mean $\mathbb{E}\, e^{\omega^\top z}$ is made under a bell at
-# $z$. Where $z$ is long, hardly any draw gets there. So draw from a wider bell: along each axis $i$ stretch $\omega_i$
-# by a factor $\sigma_i \ge 1$. *Importance sampling* then weighs each draw by the ratio of the two densities, its
-# square root with the query, its square root with the key:
+# The second fault is that after the shift $z$ still spreads around its mean. By lesson 09 directions are drawn from a
+# bell curve centred at 0, but the mean $\mathbb{E}\, e^{\omega^\top z}$ comes from directions around $z$. Where $z$ is
+# long, hardly any draw gets there. The remedy is to draw from a wider bell curve: along each axis $i$ we stretch
+# $\omega_i$ by a factor $\sigma_i \ge 1$. *Importance sampling* corrects for this by multiplying each draw with the
+# ratio of the two densities. The query's feature gets the square root of this ratio, and so does the key's:
 #
 # $$\varphi(x) = \sqrt{\tfrac{1}{m} \textstyle\prod_i \sigma_i}\; \exp\Bigl(\sum_i \sigma_i \omega_i x_i
 # - \tfrac14 (\sigma_i^2 - 1)\, \omega_i^2 - \tfrac12 x_i^2\Bigr) .$$
 #
-# These features are positive, and unbiased for any $\sigma$. With $\sigma_i^2 = \frac12(1 + 1/\rho_i)$
-# completing the square, as in lesson 09, gives the relative variance for independent directions (`theory.sharp_mse`):
+# These features are positive, and unbiased for any $\sigma$. To see what they gain, set
+# $\sigma_i^2 = \frac12(1 + 1/\rho_i)$. Completing the square, as in lesson 09, gives the relative variance for
+# independent directions (`theory.sharp_mse`):
 #
 # $$\frac1m \Bigl[\, \prod_i \frac{1 + \rho_i}{2\sqrt{\rho_i}}\; e^{\rho_i z_i^2} - 1 \Bigr] .$$
 #
-# The exponent $z_i^2$ is multiplied by $\rho_i \le 1$, and the price is a factor in front. Which $\rho_i$? Take the
-# mean of the logarithm of the product over all pairs, so that no pair rules alone. With $\lambda_i =
-# \overline{z_i^2}$ it is least where $2\lambda_i\rho_i^2 + (1 + 2\lambda_i)\rho_i = 1$. And which axes? Those along which the $\lambda_i$
-# differ most, because the least cost is a concave function of $\lambda_i$: the eigenvectors of the second moment of $z$. For
-# centred keys that moment is the covariance of the $x$ plus that of the $y$. One number $\rho$ for all axes is the
-# map FAVOR++ (Likhosherstov et al., 2022), one for each eigenvector the *dense-exponential* map (Likhosherstov et
-# al., 2023).
+# The exponent $z_i^2$ is multiplied by $\rho_i \le 1$, and in return there is a factor in front.
+#
+# Which $\rho_i$ is best? We minimise the mean of the logarithm of the product over all pairs, so that no single pair
+# dominates. With $\lambda_i = \overline{z_i^2}$ the minimum is where $2\lambda_i\rho_i^2 + (1 + 2\lambda_i)\rho_i = 1$.
+#
+# Along which axes should we stretch? The smallest mean is a concave function of the $\lambda_i$, so it is lowest along
+# the axes where the $\lambda_i$ differ most. These are the eigenvectors of the second moment of $z$. For centred keys
+# this moment is the covariance of the $x$ plus the covariance of the $y$.
+#
+# One number $\rho$ for all axes gives the feature map FAVOR++ (Likhosherstov et al., 2022), and one number for each
+# eigenvector the *dense-exponential* map (Likhosherstov et al., 2023). In this course, centred features with such
+# directions are called *dense features*.
 
 
 # %%
@@ -367,7 +407,9 @@ by_hand = attention.linear_attention(phi_x, phi_y, v, causal=True)
 longer = compare.fitted_directions(W, *known["sample"])
 package = attention.favor_attention(*compare.with_weight_column(q, k), v, longer, causal=True)
 gap = np.abs(by_hand - package).max()
-print(f"by hand and by the package: the largest gap is {'below' if gap < 1e-10 else 'above'} 1e-10")
+print(
+    f"by hand and by the package: the largest difference is {'below' if gap < 1e-10 else 'above'} 1e-10"
+)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 rng, angle = np.random.default_rng(105), np.linspace(0, 2 * np.pi, 200)
@@ -391,88 +433,96 @@ axes[0].set_ylabel("second axis")
 axes[0].legend(fontsize=11)
 show(
     fig,
-    caption="The mean for a pair is made around its dot: look how many dots the directions reach, inside the rings.",
-    alt="500 pairs of a query and a key of one head of the late decoder, their sums z along the two widest axes, and "
+    caption="A dot is the sum z of one pair, and the mean for this pair comes from directions around the dot. See how "
+    "many dots lie inside the rings of the directions.",
+    alt="500 pairs of a query and a key of one decoder head after 12,000 steps, their sums z along the two widest axes, and "
     f"rings of one and two standard deviations of the directions. As they are {inside[0]:.0%} of the pairs lie inside the "
     f"ring of two; with keys shifted and directions sharpened {inside[1]:.0%} do.",
 )
 
 # %% [markdown]
-# To turn the data one way is to turn $W$ the other way, and the weight of a
-# direction rides on one more coordinate, which is 1 in every key and 0 in every query. So it is still
-# `favor_attention`, with $d + 1$ coordinates for $d$.
+# Rotating the data is the same as rotating $W$ the other way. The weight of a direction can be carried by one more
+# coordinate, which is 1 in every key and 0 in every query. So we can still call `favor_attention`, with $d + 1$
+# coordinates in place of $d$.
 #
-# The cell follows the 16 heads from a quarter of exact attention's multiplications up to four times as many.
+# The cell follows the 16 heads from a quarter of exact attention's multiplications up to four times as many (the two
+# speech heads up to the cost of exact attention).
 #
-# **Before you run this:** at a quarter or a half of exact attention's multiplications, where features save work, on how
-# many of 16 heads will dense features have a smaller error than centred ones: nearly all, half, or fewer?
+# **Before you run this:** sharpening lowers a mean square, which is dominated by rare, very large terms. With few
+# directions you hardly ever draw such a term. Will dense features beat centred ones on more heads with few directions,
+# at a quarter of the multiplications, or with many, at four times as many?
 
 # %% tags=["answer"]
-SHARES = dict.fromkeys(("late", "antibody"), (0.25, 0.5, 1, 2, 4)) | {"speech": (0.25, 0.5, 1)}
+COSTS = dict.fromkeys(("late", "antibody"), (0.25, 0.5, 1, 2, 4)) | {"speech": (0.25, 0.5, 1)}
 medians = {}
-for way, (kind, shares) in itertools.product(("plain", "centred", "dense"), SHARES.items()):
+for method, (kind, costs) in itertools.product(("plain", "centred", "dense"), COSTS.items()):
     of = TRAINED[kind].values()
-    medians[kind, way] = np.array([[followed(way, a, t, draws=3) for t in of] for a in shares])
+    medians[kind, method] = np.array([[followed(method, a, t, draws=3) for t in of] for a in costs])
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-print("heads on which       dense beat centred    dense beat mean(V), of")
-for i, share in enumerate(SHARES["late"]):
-    some = [kind for kind in SHARES if i < len(SHARES[kind])]
+print("cost, of exact attention   dense beat centred    dense beat mean(V)   of heads")
+for i, cost in enumerate(COSTS["late"]):
+    some = [kind for kind in COSTS if i < len(COSTS[kind])]
     dense = np.concatenate([medians[kind, "dense"][i] for kind in some])
     centred = np.concatenate([medians[kind, "centred"][i] for kind in some])
     better, good = (dense < centred).sum(), (dense < 1).sum()
-    print(f"at a share of {share:5.2f} {better:14} {good:21} {len(dense):10}")
+    print(f"{cost:10.2f} {better:27} {good:21} {len(dense):13}")
 
 fig, axes = plt.subplots(1, 3, figsize=(12.5, 4.4), sharey=True)
 words = []
-for ax, (kind, shares) in zip(axes, SHARES.items(), strict=True):
-    for way, colour, mark in (("plain", 0, "o-"), ("centred", 2, "s--"), ("dense", 1, "^-.")):
-        rows = medians[kind, way]
-        ax.plot(shares, np.median(rows, axis=1), mark, color=COLORS[colour], label=way)
-        ax.fill_between(
-            shares, rows.min(axis=1), rows.max(axis=1), color=COLORS[colour], alpha=0.12
-        )
+for ax, (kind, costs) in zip(axes, COSTS.items(), strict=True):
+    for method, colour, mark in (("plain", 0, "o-"), ("centred", 2, "s--"), ("dense", 1, "^-.")):
+        rows = medians[kind, method]
+        ax.plot(costs, np.median(rows, axis=1), mark, color=COLORS[colour], label=method)
+        ax.fill_between(costs, rows.min(axis=1), rows.max(axis=1), color=COLORS[colour], alpha=0.12)
     ax.axhline(1, color=COLORS[6], linestyle=":")
     ax.axvline(1, color=COLORS[6], linewidth=1)
     L = len(TRAINED[kind][next(iter(TRAINED[kind]))][0][0][0])
     ax.set(
         xscale="log",
         yscale="log",
-        title=f"{kind}, $L = {L:,}$",
-        xlabel="share of the multiplications",
+        title=f"{STEPS.get(kind, kind)}, $L = {L:,}$",
+        xlabel="cost, of exact attention",
     )
-    ax.set_xticks(shares, ["¼", "½", "1", "2", "4"][: len(shares)])
+    ax.set_xticks(costs, ["¼", "½", "1", "2", "4"][: len(costs)])
     ax.set_yticks([0.1, 0.3, 1, 3], ["0.1", "0.3", "1", "3"])
     ax.minorticks_off()
     words.append(
-        f"{kind} at a half: "
+        f"{STEPS.get(kind, kind)} at a half: "
         + ", ".join(
             f"{w} {np.median(medians[kind, w][1]):.2g}" for w in ("plain", "centred", "dense")
         )
     )
-axes[0].set_ylabel("error / error of mean($V$)")
+axes[0].set_ylabel("normalised error")
 axes[0].legend(fontsize=11, loc="lower left")
 show(
     fig,
-    caption="Left of the vertical line features save multiplications; below the dotted line they beat mean(V).",
-    alt="Error over that of mean(V) against the share of exact attention's multiplications, medians of heads with "
-    f"their span, for plain, centred and dense features. {'; '.join(words)}.",
+    caption="Left of the vertical line features save multiplications; below the dotted line they beat mean(V). See on "
+    "which side of both the curves lie.",
+    alt="Normalised error against the fraction of exact attention's multiplications, medians of heads with "
+    f"their range, for plain, centred and dense features. {'; '.join(words)}.",
 )
 
 # %% [markdown] tags=["answer"]
-# At a quarter dense features have a smaller error than centred ones on 2 of the 16 heads, at a half on 8, and with other
-# draws on half at most. **Sharpening pays where there are many directions: at four times the cost of exact attention it lowers
-# the error on 12 of 14 trained heads.** That
-# does not contradict the formula, which is about the mean square and not about the typical error of a few draws.
+# With many. Dense features have a smaller error than centred ones on 2 of the 16 heads at a quarter of the
+# multiplications, on 8 at a half (with other draws on half at most), and on 12 of 14 at four times.
+
+# %% [markdown]
+# **Sharpening pays where there are many directions: at four times the cost of exact attention it lowers the error on 12
+# of 14 trained heads.** This does not contradict the formula, which describes the mean square and not the typical error
+# of a few draws.
 
 # %% [markdown]
 # ## 5. Who wins
 #
-# Every way but Taylor's gets a quarter of exact attention's multiplications. For features alone that makes
-# $m = L/8$, where causal about $L/16$. The *early* heads are those of the same decoder after 600 steps.
+# Now all ten methods meet on all kinds of heads. Every method except Taylor features gets a quarter of exact
+# attention's multiplications. For features alone that makes $m = L/8$, or about $L/16$ with a causal mask. Besides the
+# 16 trained heads there are eight of the same decoder after 600 steps, and made-up heads of four scales: with
+# *independent* queries and keys, or with *aligned* ones, where each query equals its key. The picture has a column for
+# each of 32 heads and scales, and a row for each of ten methods.
 #
-# **Before you run this:** a map has a column for each of 32 heads and scales, and a row for each of ten ways. In how
-# many columns will features alone, in any of their three forms, have the least error: in none, in a few, or in half?
+# **Before you run this:** the decoder heads have $L = 32$, and a causal row sees 16.5 keys on average. How many random
+# directions can features afford there, and how many keys can a window see?
 
 # %% tags=["answer"]
 KINDS = ("independent", "aligned", "early", "late", "antibody", "speech")
@@ -481,7 +531,12 @@ for kind in KINDS:
     for name, texts in heads(kind).items():
         texts = texts[:2] if kind in KINDS[:2] else texts
         rows = cards.get(f"{kind}, {name}") or [card(*qkv, **known) for qkv, known in texts]
-        maps[kind, name] = {way: (middle(rows, way), rows[0][way][1]) for way in rows[0]}
+        maps[kind, name] = {
+            method: (median(rows, method), rows[0][method][1]) for method in rows[0]
+        }
+        if (kind, name) == ("late", "0.0"):
+            sizes_here = {method: rows[0][method][0] for method in ("features, dense", "window")}
+            print(f"decoder, L = {len(texts[0][0][0])}:", sizes_here)
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 FEATURES = ("features", "features, centred", "features, dense")
@@ -491,13 +546,16 @@ for kind in KINDS:
     first = [min((w for w in c if c[w][1] < 1), key=lambda w, c=c: c[w][0]) for c in of]
     firsts[kind] = first
     good = sum(min(c[w][0] for w in FEATURES) < 1 for c in of)
-    print(f"{kind:12} {len(of)} columns; features below mean(V) in {good}; first:", end=" ")
-    print(", ".join(f"{way} {first.count(way)}" for way in dict.fromkeys(first)))
+    name = STEPS.get(kind, kind)
+    print(f"{name:12} {len(of)} columns; features below mean(V) in {good}; first:", end=" ")
+    print(", ".join(f"{method} {first.count(method)}" for method in dict.fromkeys(first)))
 limit = [{w: x for w, (x, share) in c.items() if share < 0.27} for c in maps.values()]
 led = sum(min(c, key=c.get) in FEATURES for c in limit)
-print(f"among ways with shares below 0.27 features are first in {led} of {len(limit)} columns;")
+print(
+    f"among methods that cost less than 0.27, features are first in {led} of {len(limit)} columns;"
+)
 winners = zip(itertools.chain(*firsts.values()), maps.values(), strict=True)
-print(f"the greatest share of a first way is {max(c[way][1] for way, c in winners):.2f}")
+print(f"the largest cost of a first method is {max(c[way][1] for way, c in winners):.2f}")
 
 ahead, times_less = 0, []
 for kind, of in TRAINED.items():
@@ -506,7 +564,7 @@ for kind, of in TRAINED.items():
         times_less.append(half / maps[kind, name][first][0])
         ahead += times_less[-1] < 1
 print(
-    f"features at a half ahead of the first way at a quarter: on {ahead} of {len(times_less)}",
+    f"features at a half ahead of the first method at a quarter: on {ahead} of {len(times_less)}",
     end="",
 )
 print(f" trained heads; their error is {min(times_less):.1f} times as large or more")
@@ -529,54 +587,59 @@ ax.grid(visible=False)
 start = 0
 for i, kind in enumerate(KINDS):
     width = len(firsts[kind])
-    ax.text(start + width / 2 - 0.5, (-0.75, -1.4)[i % 2], kind, ha="center")
+    ax.text(start + width / 2 - 0.5, (-0.75, -1.4)[i % 2], STEPS.get(kind, kind), ha="center")
     start += width
     ax.axvline(start - 0.5, color="w", linewidth=4)
-bar = fig.colorbar(image, ax=ax, label="error / error of mean($V$)", ticks=[-2, -1, 0, 1, 2])
+bar = fig.colorbar(image, ax=ax, label="normalised error", ticks=[-2, -1, 0, 1, 2])
 bar.ax.set_yticklabels(["0.01", "0.1", "1", "10", "100"])
 rows = [every.index(way) for way in FEATURES]
 show(
     fig,
-    caption="Blue is better than mean(V), red is worse, white is dearer than exact attention; a star marks the least "
-    "error of a column.",
-    alt=f"Error over that of mean(V) of ten ways on {len(maps)} heads and scales of six kinds, all at a quarter of exact "
-    f"attention's multiplications. Features alone have the least error in {np.isin(best, rows).sum()} columns, and a "
+    caption="Blue is better than mean(V), red is worse, white costs more than exact attention. A star marks the smallest "
+    "error of a column: see in which rows the stars are.",
+    alt=f"Normalised error of ten methods on {len(maps)} heads and scales of six kinds, all at a quarter of exact "
+    f"attention's multiplications. Features alone have the smallest error in {np.isin(best, rows).sum()} columns, and a "
     f"blue cell in {(table[rows].min(axis=0) < 1).sum()}. First in a column, by kind: "
     + "; ".join(
-        f"{kind} {', '.join(f'{way} {f.count(way)}' for way in dict.fromkeys(f))}"
+        f"{STEPS.get(kind, kind)} {', '.join(f'{way} {f.count(way)}' for way in dict.fromkeys(f))}"
         for kind, f in firsts.items()
     )
     + ".",
 )
 
 # %% [markdown] tags=["answer"]
-# Features alone have the least error in none of the 32 columns. **On every head and at every scale tried, a way that
-# takes less than 0.27 of exact attention's multiplications beats drawn features at a quarter.** The first ways take
-# 0.32 at most, and on the 16 trained heads stay ahead when features get a half. Where scores are small, Taylor's comes
-# first; where weight lies near, a window; on the antibodies a window with centres or a mean key, or centres. Only in 9
-# columns, with other draws about as many, are features better than $\operatorname{mean}(V)$ at all.
+# Two directions, or a window of four keys. Features alone have the smallest error in none of the 32 columns.
+
+# %% [markdown]
+# **On every head and at every scale tried, a method that takes less than 0.27 of exact attention's multiplications
+# beats drawn features at a quarter.** The best methods of the columns take 0.32 at most, and on the 16 trained heads
+# they stay ahead when features get a half. Where scores are small, Taylor features come first; where attention is
+# local, a window; on the antibody heads a window with centres or a mean key, or centres. In only 9 columns, with other
+# draws in about as many, are features better than $\operatorname{mean}(V)$ at all.
 #
-# An error of a head is a first look. In the antibody model 64 dense features are
-# worse than $\operatorname{mean}(V)$ on nearly every head, and yet together they leave a perplexity below 3, where
+# The error of a head is only a first look. In the antibody model 64 dense features are worse than
+# $\operatorname{mean}(V)$ on nearly every head, and yet together they leave a perplexity below 3, whereas
 # $\operatorname{mean}(V)$ leaves 10. Lesson 17 asks why.
 
 # %% [markdown]
-# ## 6. Where places turn queries and keys
+# ## 6. Rotary positions
 #
-# Most language models turn pairs of coordinates of $q$ and $k$ by angles that grow with the place (lesson 07).
-# Can a shift still help?
+# Most language models use *rotary position embeddings* (RoPE, lesson 07): they rotate pairs of coordinates of $q$ and
+# $k$ by angles that grow with the position. Can a shift still help?
 #
-# The folded cell turns the 8 late and the 6 antibody heads, and judges each by the softmax of its turned scores, though
-# none of the 14 learned with turns. The 8 *rotary* heads did: the late decoder's, trained anew with
-# places that turn and are not added ($L$ = 32, $d$ = 8).
+# The folded cell rotates the 8 decoder heads (12,000 steps) and the 6 antibody heads, and judges each by the softmax of
+# its rotated scores, though none of these 14 heads was trained with rotary positions. Eight other heads were: the
+# *rotary* heads come from the same decoder, trained again with rotary positions in place of added ones ($L$ = 32, $d$ =
+# 8).
 #
-# **Before you run this:** at a half of the multiplications dense features beat $\operatorname{mean}(V)$ on 6
-# of 16 heads in section 4. On how many of 22 heads turned by their places will they: more, about as many, or none?
+# **Before you run this:** a shift removes what all positions have in common. On the rotary heads, a mean query and a
+# mean key make up 0.76 to 0.88 of the mean $\|z\|^2$ before the rotation. Does the rotation raise or lower the fraction
+# that a shift can remove?
 
 
 # %% tags=["answer"]
 def turned(x):
-    """Row p of x (..., L, d), turned by p places as in lesson 07."""
+    """Row p of x (..., L, d), rotated by the angles of position p as in lesson 07."""
     sin, cos = np.split(transformer.positions(x), 2, axis=-1)
     a, b = np.split(x, 2, axis=-1)
     return np.concatenate([a * cos + b * sin, b * cos - a * sin], axis=-1)
@@ -592,15 +655,13 @@ for kind in ("late", "antibody", "rotary"):
         was = followed("dense", 0.5, before[name])
         errors = (followed(way, 0.5, texts) for way in ("dense", "plain", "centred"))
         turns[kind, name] = rows, was, *errors, *(1 - less / size)
-print(
-    "share of ‖z‖² that a shift takes, before the turn and after; dense features at a half, after"
-)
+print("fraction of ‖z‖² that a shift removes, before and after the rotation; dense features, after")
 
 
 def leaders(cards_of):
-    """Which way comes first at a quarter, and on how many heads."""
+    """Which method comes first at a quarter, and on how many heads."""
     first = [
-        min((w for w in rows[0] if rows[0][w][1] < 1), key=lambda w, rows=rows: middle(rows, w))
+        min((w for w in rows[0] if rows[0][w][1] < 1), key=lambda w, rows=rows: median(rows, w))
         for rows in cards_of
     ]
     return ", ".join(f"{way} {first.count(way)}" for way in dict.fromkeys(first))
@@ -612,19 +673,22 @@ for kind in ("late", "antibody", "rotary"):
     worse += (np.array(rest[0]) > was).sum() * (kind != "rotary")
     dense, _, _, old, new = (f"{min(x):.2f} to {max(x):.2f}" for x in rest)
     good = sum(error < 1 for error in rest[0])
-    print(f"{kind:9} {old}, {new}; dense {dense}, below 1 on {good} of {len(was)};")
-    print("          first at a quarter:", leaders(cards_of))
-print(f"dense features err more after the turn on {worse} of the 14 late and antibody heads")
+    label = STEPS.get(kind, kind)
+    print(f"{label:13} {old}, {new}; dense {dense}, below 1 on {good} of {len(was)};")
+    print("              first at a quarter:", leaders(cards_of))
+print(
+    f"dense features are worse after the rotation on {worse} of the 14 decoder and antibody heads"
+)
 plain, centred = np.transpose([row[3:5] for row in turns.values()])
 print(
-    f"after the turn centred is lower than plain on {(centred < plain).sum()} of {len(plain)},",
+    f"after the rotation centred is lower than plain on {(centred < plain).sum()} of {len(plain)},",
     end=" ",
 )
 print(f"and below 1 on {(centred < 1).sum()}")
 
 
 def neighbours(x):
-    """The same turn where coordinates 0 and 1 are a pair, 2 and 3 another."""
+    """The same rotation where coordinates 0 and 1 are a pair, 2 and 3 another."""
     pairs = np.arange(x.shape[-1]).reshape(-1, 2).T.ravel()  # 0, 2, …, 1, 3, …
     return turned(x[..., pairs])[..., np.argsort(pairs)]
 
@@ -632,13 +696,13 @@ def neighbours(x):
 paired = [t for kind in ("late", "antibody") for t in heads(kind, neighbours).values()]
 good = sum(followed("dense", 0.5, texts) < 1 for texts in paired)
 print(
-    f"neighbours paired: dense below 1 on {good} of {len(paired)} late and antibody heads; first:"
+    f"neighbours paired: dense below 1 on {good} of {len(paired)} decoder and antibody heads; first:"
 )
 print("         ", leaders([[card(*qkv, **known) for qkv, known in texts] for texts in paired]))
 
 
 def features_turned(q, k, v, W):
-    """Su et al.'s eq. 19: outputs, and what the weights of each row add up to."""
+    """Su et al.'s eq. 19: outputs, and the sum of the weights of each row."""
     x, y = (features.positive(a * a.shape[1] ** -0.25, W) for a in (q, k))
     weights = turned(x) @ turned(y).T / (x @ y.sum(axis=0))[:, None]
     return weights @ v, weights.sum(axis=1)
@@ -663,60 +727,63 @@ for texts, after in zip(heads("rotary").values(), heads("rotary", turned).values
         other = attention.softmax_attention(x, turned(k - s), v, causal=True)
         of.append(compare.normalised_error(other, exact, v, causal=True))
     early.append(np.median(of))
-print(f"rotary heads shifted before the turn: error {min(early):.1f} to {max(early):.1f}")
-print(f"features turned, antibodies, m = 32: error {min(off):.1f} to {max(off):.1f}; ", end="")
+print(f"rotary heads shifted before the rotation: error {min(early):.1f} to {max(early):.1f}")
+print(f"features rotated, antibodies, m = 32: error {min(off):.1f} to {max(off):.1f}; ", end="")
 print(
     f"the weights of a row add up to less than 0 in {np.mean(np.array(sums) < 0):.2f} of the rows"
 )
 
 # %% [markdown] tags=["answer"]
-# Dense features at a half beat $\operatorname{mean}(V)$ on none of the 22 turned heads. **The turn makes dense
-# features worse on most heads that learned without it, and a window or centres still come first.** Many models
-# pair neighbouring coordinates, not $i$ with $i + d/2$ as here. On the 14 heads turned so, dense features beat
-# $\operatorname{mean}(V)$ on one, and Taylor comes first on another.
+# It lowers it. On the rotary heads the shift removes about a third after the rotation, and on the antibody heads 0.12
+# to 0.15, where it removed 0.15 to 0.27 before. Once a mean query and a mean key are rotated, their score depends on
+# the distance between the positions, and one shift removes only what is the same at every position.
+
+# %% [markdown]
+# Dense features at a half of the multiplications beat $\operatorname{mean}(V)$ on none of the 22 rotated heads. **The
+# rotation makes dense features worse on most heads that learned without it, and a window or centres still come first.**
+# (Many models pair neighbouring coordinates, not $i$ with $i + d/2$ as here. On the 14 heads rotated in that manner,
+# dense features beat $\operatorname{mean}(V)$ on one, and Taylor features come first on another.) A shift still helps:
+# it lowers the error on 20 of the 22 heads, but on only one of them below the error of $\operatorname{mean}(V)$.
 #
-# A shift still helps: it lowers the error on 20 of the 22, but on only one below $\operatorname{mean}(V)$'s.
-# On the antibodies it takes 0.12 to 0.15 of the mean $\|z\|^2$, and took 0.15 to 0.27 before the turn. On the rotary
-# heads it takes a third, where before the turn a mean query and a mean key held 0.76 to 0.88. Once turned, their score
-# depends on the distance, and one shift takes away only what is the same at every place.
-#
-# Moments and centres come from turned queries and keys. With keys shifted before the turn, even exact
-# attention errs 1.6 to 2.4 times as much as $\operatorname{mean}(V)$ on the rotary heads: $s$ is turned, too, and
-# does not cancel. Do not turn the features. Su et al. (2021, eq. 19) do so, in the numerator alone, as the
-# denominator could become zero. That is another attention, for models trained with it: with 32 directions on the
-# antibody heads, the weights of about a tenth of the rows add up to less than 0, not to 1.
+# Three practical points follow. Take moments and centres from rotated queries and keys. Do not shift the keys before
+# the rotation: then even exact attention has a normalised error of 1.6 to 2.4 on the rotary heads, because $s$ is
+# rotated with the keys and no longer cancels. And do not rotate the features. Su et al. (2021, eq. 19) do so in the
+# numerator alone, because the denominator could become zero. That is another attention, for models trained with it:
+# with 32 directions on the antibody heads, the weights of about a tenth of the rows add up to less than 0, not to 1.
 
 # %% [markdown]
 # ## 7. What else is done
 #
-# Fused kernels such as FlashAttention never store the table of weights (Dao et al., 2022). Reformer looks for the
-# large weights alone, by hashing (Kitaev et al., 2020). The Nyström method takes the table through some landmarks
-# (Xiong et al., 2021), and clustering lets similar queries share one row (Vyas et al., 2020). State-space models
-# learn what their State forgets (Dao and Gu, 2024; lesson 20). Random features also serve graphs.
+# Fused kernels such as FlashAttention never store the table of weights (Dao et al., 2022). Reformer looks for the large
+# weights only, by hashing (Kitaev et al., 2020). The *Nyström* method approximates the table from a few landmarks
+# (Xiong et al., 2021), and clustering lets similar queries share one row (Vyas et al., 2020). State-space models learn
+# what their state forgets (Dao and Gu, 2024; lesson 20). Random features are also used for attention on graphs.
 #
-# On the course's thread we asked whether the answer survives when the comparison is never made. **In the trained models
-# here drawn features keep the answer at no size tried that saves work.** Features that are trained keep it in one of
-# them (lesson 17). Near exactly, far in summary, keeps most of it in both pretrained ones (lessons 15 and 18).
+# The course began by asking whether attention can keep its answer if queries and keys are never compared one by one.
+# **In the trained models here drawn features keep the answer at no size tried that saves work.** Trained features keep
+# it in one of them (lesson 17). A window that is computed exactly, with a summary of all other keys, keeps most of it
+# in both pretrained ones (lessons 15 and 18).
 #
 # ## Take away
 #
 # - Ask the card's questions in order: speed, single facts, what comes first on your own heads, training.
-# - $s = \bar q + \bar k$ subtracted from the keys changes no attention and makes the mean $\|z\|^2$ least. Wider
-#   directions along the axes of the data multiply each $z_i^2$ by $\rho_i$. Both keep features unbiased, nearly for free.
-# - At about a quarter of exact attention's multiplications another way beat drawn features in all 32 columns.
+# - Subtracting $s = \bar q + \bar k$ from the keys changes no attention and makes the mean $\|z\|^2$ smallest. Wider
+#   directions along the axes of the data multiply each $z_i^2$ by $\rho_i$. Both keep features unbiased, and cost
+#   almost nothing.
+# - At about a quarter of exact attention's multiplications another method beat drawn features in all 32 columns.
 #
 # ## Where it breaks
 #
 # - Moments and centres from a sample serve data like the sample. In a decoder they must not come from the text itself,
 #   because a mean sees what comes later.
-# - The least mean of $\|z\|^2$ is not the least mean of $e^{\|z\|^2}$. Where a few keys lie far from the others, centring can
-#   make it larger (exercise 3).
-# - Shares count multiplications, without exponentials, memory and the search for centres.
+# - The smallest mean of $\|z\|^2$ is not the smallest mean of $e^{\|z\|^2}$. Where a few keys are far from the others,
+#   centring can make it larger (exercise 3).
+# - The costs count multiplications, without exponentials, memory and the search for centres.
 #
 # ## Exercises
 #
-# In `exercises/14_when_to_use_it.ipynb`: find out which changes of the keys attention cannot see; an estimate of the
-# kernel from shifted queries and keys; data that centring makes worse.
+# In `exercises/14_when_to_use_it.ipynb`: find out which changes of the keys attention cannot see; estimate the kernel
+# from shifted queries and keys; build data that centring makes worse.
 #
 # ## Further reading
 #
@@ -724,9 +791,6 @@ print(
 # - [Likhosherstov et al. (2023)](references.md#likhosherstov-2023). A number for each axis.
 # - [Zheng et al. (2022)](references.md#zheng-2022). Random features as importance sampling.
 # - [Su et al. (2021)](references.md#su-2021). Rotary positions, also for linear attention.
-# - [Tay et al. (2022)](references.md#tay-2022). The other ways:
-#   [Dao et al. (2022)](references.md#dao-2022),
-#   [Kitaev et al. (2020)](references.md#kitaev-2020),
-#   [Xiong et al. (2021)](references.md#xiong-2021),
-#   [Vyas et al. (2020)](references.md#vyas-2020),
-#   [Dao and Gu (2024)](references.md#dao-2024).
+# - [Tay et al. (2022)](references.md#tay-2022). The other methods: [Dao et al. (2022)](references.md#dao-2022),
+#   [Kitaev et al. (2020)](references.md#kitaev-2020), [Xiong et al. (2021)](references.md#xiong-2021),
+#   [Vyas et al. (2020)](references.md#vyas-2020), [Dao and Gu (2024)](references.md#dao-2024).
