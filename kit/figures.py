@@ -11,7 +11,7 @@ SCRIPTS = {
     "09.2": "errors",
     "10.2": "brackets",
     "12.6": "fills",
-    "15.2": "window",
+    "15.3": "window",
     "18.3": "window",
     "20.1": "state",
 }

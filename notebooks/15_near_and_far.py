@@ -1,14 +1,16 @@
 # %% [markdown]
 # # Near-and-far attention: compute what is near, summarise what is far
 #
-# > **45 minutes.** Needs: lessons 06 (the unit of error, a window), 10 (linear attention) and 14 (sharpened
+# > **50 minutes.** Needs: lessons 06 (the normalised error, a window), 10 (linear attention) and 14 (sharpened
 # > features, the decision card); singular values.
 # >
-# > Afterwards you can compute a window of attention exactly and in linear time, sum up all other keys in
-# > the same denominator, and say for a given head which summary of them is worth its price.
+# > Afterwards you can compute a *sliding window* of attention exactly and in linear time, summarise all other keys in
+# > the same denominator, and say for a given head which summary is worth its cost.
 #
-# An astronomer who adds up pulls computes those of near stars singly, and takes a far galaxy as one heavy point. Appendix [a8](a8_stars_and_charges.ipynb) tells how well that works. Attention is a sum over pairs.
-# What must it compute exactly, and what can it sum up?
+# An astronomer who adds up gravitational pulls computes the pull of each near star by itself, and treats a distant
+# galaxy as one heavy point. This is the idea of the *fast multipole method*, and appendix
+# [a8](a8_stars_and_charges.ipynb) shows how well it works. Attention, like gravity, is a sum over pairs. Which pairs
+# must it compute exactly, and which can it summarise?
 
 # %%
 import csv
@@ -17,29 +19,30 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.cluster.vq import kmeans2
 
-from performer_course import attention, compare, data, features, near_far
+from performer_course import attention, compare, data, drawings, features, near_far
 from performer_course.card import card
 from performer_course.figures import COLORS, compared, show
 
 # %% [markdown]
 # ## 1. Near in the text, or near in space
 #
-# Which keys are near to a query? One answer is *near in the text*: the key stands few places away. Tokens come sorted
-# by their place, so the near ones cost nothing to find. But nothing in the formula of attention makes a weight fall
-# with $|i - j|$.
+# Which keys are near a query? One answer is *near in the text*: the positions of query and key differ by little. Tokens
+# arrive in order of their position, so these keys cost nothing to find. But nothing in the formula of attention makes a
+# weight fall with $|i - j|$.
 #
-# The other answer is *near in space*. The softmax kernel is a Gaussian between two norms (lesson 02), so among keys of
-# one length a weight falls with $\|q_i - k_j\|$. Let a cluster of keys lie around a centre $c$, and split the weight,
-# $e^{q^\top k/\sqrt d} = e^{q^\top c/\sqrt d}\, e^{q^\top (k - c)/\sqrt d}$. Where the second factor is near 1, all keys
-# of the cluster get the weight of $c$, and the cluster is summed up by this weight times the sum of their values. The
-# *fast Gauss transform* (Greengard and Strain, 1991) also expands the second factor in Taylor features. At degree 2 that
-# takes $\binom{d+2}{2}$ features for each centre, 2,145 at $d = 64$, so this lesson keeps bare centres.
+# The other answer is *near in space*. The softmax kernel is a Gaussian kernel times a factor for each of the two norms
+# (lesson 02), so among keys of equal length a weight falls with $\|q_i - k_j\|$. Suppose that a cluster of keys lies
+# around a centre $c$, and split the weight: $e^{q^\top k/\sqrt d} = e^{q^\top c/\sqrt d}\, e^{q^\top (k - c)/\sqrt d}$.
+# Where the second factor is close to 1, all keys of the cluster get the weight of $c$, so the whole cluster is
+# summarised by this weight and the sum of its values. The *fast Gauss transform* (Greengard and Strain, 1991) also
+# expands the second factor in Taylor features. At degree 2 that takes $\binom{d+2}{2}$ features for each centre, 2,145
+# at $d = 64$, so in this lesson we use the centres alone.
 #
-# Which nearness do trained heads have? We ask six *antibody* heads on two chains each ($L = 122$, $d = 64$), two
-# *speech* heads ($L = 1{,}500$, $d = 64$), and the eight heads of lesson 16's decoder *late* in its training
-# ($L = 32$, $d = 8$, causal), on four windows of text each. That makes 46 cases. Centres and moments are taken from the
-# other chain, or from sixteen other windows. Of speech there is one recording of thirty seconds, so they come from its first
-# ten, and all of it is judged.
+# Which of the two do trained heads need? We ask six *antibody* heads on two chains each ($L = 122$, $d = 64$), two
+# *speech* heads ($L = 1{,}500$, $d = 64$), and the eight heads of lesson 16's decoder after *12,000 steps* of training
+# ($L = 32$, $d = 8$, causal) on four windows of text each. These are 46 cases. Centres and moments are taken from the
+# other chain, or from sixteen other windows. For speech there is only one recording, of thirty seconds: centres and
+# moments come from its first ten seconds, and all of it is judged.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 q, k, v = data.antibody_heads()
@@ -49,13 +52,15 @@ q, k, v = data.speech_heads()
 CASES["speech"] = [((q[h], k[h], v[h]), (q[h, :500], k[h, :500])) for h in range(2)]
 q, k, v = (a.reshape(8, 32, 32, 8) for a in data.learned("late"))
 rest = [[np.concatenate(a[h, :16]) for a in (q, k)] for h in range(8)]
-CASES["late"] = [((q[h, n], k[h, n], v[h, n]), rest[h]) for h in range(8) for n in range(16, 32, 4)]
-CAUSAL = {"antibody": False, "speech": False, "late": True}
-TEXTS = {"antibody": 2, "speech": 1, "late": 4}  # of each head
+CASES["12,000 steps"] = [
+    ((q[h, n], k[h, n], v[h, n]), rest[h]) for h in range(8) for n in range(16, 32, 4)
+]
+CAUSAL = {"antibody": False, "speech": False, "12,000 steps": True}
+TEXTS = {"antibody": 2, "speech": 1, "12,000 steps": 4}  # of each head
 
 
 def of_others(values, n):
-    """For each of n texts of a head the mean of the values of its others."""
+    """For each of n texts of a head the mean of the values of the other texts."""
     values = np.reshape(values, (-1, n))
     return ((values.sum(axis=1, keepdims=True) - values) / (n - 1) if n > 1 else values).ravel()
 
@@ -67,18 +72,18 @@ EVERY = [  # kind, (q, k, v) and the exact output
 ]
 
 # %%
-SHARES = np.arange(1, 101) / 100
+FRACTIONS = np.arange(1, 101) / 100
 
 
 def held(q, k, causal):
-    """The weight on each share of the keys, those nearest in the text and the heaviest: (2, 100)."""
-    found = []
+    """The weight on each fraction of the keys, nearest in the text and heaviest first: (2, 100)."""
+    weights = []
     for i, row in enumerate(attention.softmax_attention(q, k, np.eye(len(k)), causal=causal)):
         row = row[: i + 1] if causal else row
-        last = np.ceil(SHARES * len(row)).astype(int) - 1
+        last = np.ceil(FRACTIONS * len(row)).astype(int) - 1
         nearest = np.argsort(np.abs(np.arange(len(row)) - i), kind="stable")
-        found.append([row[order].cumsum()[last] for order in (nearest, np.argsort(-row))])
-    return np.mean(found, axis=0)
+        weights.append([row[order].cumsum()[last] for order in (nearest, np.argsort(-row))])
+    return np.mean(weights, axis=0)
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -90,8 +95,9 @@ for kind, cases in CASES.items():
     equal[kind] = held(0 * q, 0 * k, CAUSAL[kind])[0]  # if all weights were equal
 
 # %% [markdown]
-# **Before you run this:** take the quarter of the keys that stand nearest to a query. How much of the weight do they
-# hold in the typical antibody head: a quarter, under a half, or three quarters?
+# **Before you run this:** take the quarter of the keys nearest to a query in the text. If all weights were equal, it
+# would hold a quarter of the weight. How much does it hold in the typical antibody head: about a quarter, less than a
+# half, or three quarters?
 
 # %% tags=["answer"]
 print("the quarter of keys    nearest in the text       heaviest            equal weights")
@@ -101,14 +107,14 @@ for kind, curves in weight.items():
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(12.5, 4.6), sharey=True)
-for ax, kind in zip(axes, ("late", "antibody", "speech"), strict=True):
+for ax, kind in zip(axes, ("12,000 steps", "antibody", "speech"), strict=True):
     for n, (near, heavy) in enumerate(weight[kind]):
         name = ("heaviest first", "nearest first") if n == 0 else (None, None)
-        ax.plot(SHARES, heavy, "--", color=COLORS[1], linewidth=1.5, label=name[0])
-        ax.plot(SHARES, near, "-", color=COLORS[0], linewidth=1.5, label=name[1])
-    ax.plot(SHARES, equal[kind], ":", color=COLORS[6], label="equal weights")
+        ax.plot(FRACTIONS, heavy, "--", color=COLORS[1], linewidth=1.5, label=name[0])
+        ax.plot(FRACTIONS, near, "-", color=COLORS[0], linewidth=1.5, label=name[1])
+    ax.plot(FRACTIONS, equal[kind], ":", color=COLORS[6], label="equal weights")
     L = len(CASES[kind][0][0][0])
-    ax.set(title=f"{kind}, $L = {L:,}$", xlabel="share of the keys")
+    ax.set(title=f"{kind}, $L = {L:,}$", xlabel="fraction of the keys")
 axes[0].set(ylabel="weight they hold")
 axes[0].legend(loc="lower right")
 half = {kind: curves[:, :, 49] for kind, curves in weight.items()}
@@ -118,32 +124,37 @@ print(
 )
 show(
     fig,
-    caption="Compare the solid curves with the dashed ones: the gap is weight on keys that stand far away.",
-    alt="The weight that a share of the keys holds, taken nearest in the text first or heaviest first, one curve "
-    "a head. With half of the keys: "
+    caption="Compare the solid curves with the dashed ones: the gap is weight on keys that are far away in the text.",
+    alt="The weight that a fraction of the keys holds, taken nearest in the text first or heaviest first, one curve "
+    "per head. With half of the keys: "
     + "; ".join(
         f"{kind}, nearest {half[kind][:, 0].min():.2f} to {half[kind][:, 0].max():.2f}, heaviest "
         f"{half[kind][:, 1].min():.2f} to {half[kind][:, 1].max():.2f}"
-        for kind in ("late", "antibody", "speech")
+        for kind in ("12,000 steps", "antibody", "speech")
     )
     + ". With half of the keys the heaviest are "
     + "; ".join(
         f"{kind}, {compared(half[kind][:, 0], half[kind][:, 1], 'ahead', 'behind')} in each"
-        for kind in ("late", "antibody", "speech")
+        for kind in ("12,000 steps", "antibody", "speech")
     )
     + ".",
 )
 
 # %% [markdown] tags=["answer"]
-# In the typical antibody head the nearest quarter holds 0.44 of the weight, under a half, and the heaviest quarter 0.77.
+# Less than a half: in the typical antibody head the nearest quarter holds 0.44 of the weight, and the heaviest quarter
+# 0.77.
+
+# %% [markdown]
 # **In every trained head here the heaviest quarter of the keys holds more than half of the weight; the nearest quarter
-# does not in five of the 16 heads.** One speech head looks nearby, the other far.
+# does not in five of the 16 heads.** One of the two speech heads attends locally, and the other attends to distant
+# tokens.
 
 # %% [markdown]
 # ## 2. A window, exact
 #
-# *Near-field* attention lets row $i$ see the keys with $|i - j| \le b$, its *window* (where causal,
-# $i - b \le j \le i$). Outside, the logit is $-\infty$, so that the weight $e^{-\infty}$ is zero.
+# *Near-field* attention, also called *sliding-window* or *local* attention, lets row $i$ see only the keys with
+# $|i - j| \le b$, its *window* (with a causal mask, $i - b \le j \le i$). Outside the window the logit is $-\infty$, so
+# that the weight $e^{-\infty}$ is zero.
 
 
 # %%
@@ -159,77 +170,99 @@ def averaged(logits, v):
 
 (q, k, v), _ = CASES["antibody"][0]
 by_hand = averaged(np.where(window_of(122, 15), q @ k.T / 64**0.5, -np.inf), v)
-gap = by_hand - near_far.near_field(q, k, v, 15)
-print(f"by hand and near_far.near_field differ by {np.abs(gap).max():.0e}")
+gap = np.abs(by_hand - near_far.near_field(q, k, v, 15)).max()
+print("largest difference from near_far.near_field below 1e-12:", bool(gap < 1e-12))
 
 # %% [markdown]
-# By hand that took all $L^2$ logits. `near_field` goes over blocks of 64 rows, and a block needs its own tokens and $b$
-# on each side, so it takes $O(L\,(b + 64)(d + e))$ operations. In formulas the near field is often written as the
-# softmax of a *banded matrix*, and such a matrix has zeros outside its band.
+# Our version computed all $L^2$ logits. `near_field` works on blocks of 64 rows. A block needs only its own tokens and
+# $b$ on each side, so the whole takes $O(L\,(b + 64)(d + e))$ operations. In formulas, the near field is often written
+# as the softmax of a *banded matrix*, and a banded matrix has zeros outside its band.
 #
-# **Before you run this:** suppose the logits outside the window are zeros, with normal queries and keys, 64 tokens and
-# five diagonals ($b = 2$). How much of the weight leaves the window: 5 %, 40 % or nearly 90 %?
+# **Before you run this:** suppose that somebody takes this literally, and the logits outside the window are zeros.
+# Queries and keys are normal, there are 64 tokens, and five diagonals ($b = 2$). How much of the weight leaves the
+# window: 5 %, 40 % or nearly 90 %?
 
 # %% tags=["answer"]
-rng, five, leaks = np.random.default_rng(3), window_of(64, 2), []
+rng, five, outside = np.random.default_rng(3), window_of(64, 2), []
 for q5, k5 in rng.normal(size=(200, 2, 64, 16)):
     weights = averaged(np.where(five, q5 @ k5.T / 16**0.5, 0), np.eye(64))
-    leaks.append((weights * ~five).sum() / 64)
-print(f"with zeros {np.mean(leaks):.1%} ± {np.std(leaks):.1%} of the weight leaves the window")
+    outside.append((weights * ~five).sum() / 64)
+print(f"with zeros {np.mean(outside):.1%} ± {np.std(outside):.1%} of the weight leaves the window")
 
 # %% [markdown] tags=["answer"]
-# With zeros for logits nearly 90 % of the weight leaves the window, because each of some 59 far keys keeps the weight
-# $e^0 = 1$. **Outside a window the logit is $-\infty$ and not zero, or a row averages nearly everything.**
+# Nearly 90 % of the weight leaves the window, because each of some 59 far keys keeps the weight $e^0 = 1$.
 
 # %% [markdown]
-# We judge the window by its squared error over that of $\operatorname{mean}(V)$. It gets a quarter of
-# all pairs, and of the long speech a sixteenth.
+# **Outside a window the logit must be $-\infty$ and not zero, or a row averages nearly all the values.**
 #
-# **Before you run this:** twelve cases are antibody heads, and their windows hold up to 31 of 122 keys. In how many of
-# the twelve is the window better than $\operatorname{mean}(V)$: in all, in eight or in four?
+# How good is a window alone? We judge it by its normalised error: 0 is exact, and 1 is no better than
+# $\operatorname{mean}(V)$. The window gets a quarter of all pairs, and a sixteenth in the much longer speech.
+#
+# **Before you run this:** for the antibody heads, the windows hold up to 31 of 122 keys, and you saw how much of the
+# weight is in the nearest quarter of the keys. In how many of the twelve cases is the window better than
+# $\operatorname{mean}(V)$: in all, in eight or in four?
 
 
 # %% tags=["answer"]
 def judged(attend):
-    """{kind: its errors over mean(V)'s}, of attend(q, k, v, band, causal=…)."""
+    """{kind: its normalised errors}, of attend(q, k, v, band, causal=…)."""
     errors = {kind: [] for kind in CASES}
     for kind, x, exact in EVERY:
-        found = attend(*x, BAND[kind], causal=CAUSAL[kind])
-        errors[kind].append(compare.normalised_error(found, exact, x[2], causal=CAUSAL[kind]))
+        output = attend(*x, BAND[kind], causal=CAUSAL[kind])
+        errors[kind].append(compare.normalised_error(output, exact, x[2], causal=CAUSAL[kind]))
     return {kind: np.array(of_cases) for kind, of_cases in errors.items()}
 
 
-BAND = {"antibody": 15, "speech": 47, "late": 3}
+BAND = {"antibody": 15, "speech": 47, "12,000 steps": 3}
 window = judged(near_far.near_field)
-print("window alone     median   least   most   below 1")
+print("window alone    median  lowest highest   below 1")
 for kind, x in window.items():
     print(
         f"{kind:15} {np.median(x):7.2f} {x.min():7.2f} {x.max():6.1f}   {(x < 1).sum():2} of {len(x)}"
     )
 
 # %% [markdown] tags=["answer"]
-# The window is better than $\operatorname{mean}(V)$ in four of the twelve antibody cases, and at $L = 1{,}500$ on one
-# of the two speech heads. A query that finds nothing nearby still has to take what is there, with its whole weight.
+# In four of the twelve antibody cases, and on one of the two speech heads.
 
 # %% [markdown]
-# ## 3. What a window drops, summed up
+# A window alone can thus do worse than a plain mean. If the key that a query attends to is not nearby, the query still
+# has to spread its whole weight over the keys in the window.
+
+# %% [markdown]
+# ## 3. Summarise what a window drops
 #
-# So sum up the far keys. Write $N_i$ for the keys in the window of query $i$. In the weight of every
-# other key put a stand-in $c_j$ in its place, and leave its value:
+# A better idea is to summarise the far keys instead of dropping them. They are the *far field*. Write $N_i$ for the
+# keys in the window of query $i$. For every other key, we compute the weight from a *representative* $c_j$ instead of
+# $k_j$, and keep its own value $v_j$:
 #
 # $$o_i \approx \frac{\sum_{j \in N_i} e^{q_i^\top k_j/\sqrt d}\, v_j + \sum_{j \notin N_i} e^{q_i^\top c_j/\sqrt d}\, v_j}
 # {\sum_{j \in N_i} e^{q_i^\top k_j/\sqrt d} + \sum_{j \notin N_i} e^{q_i^\top c_j/\sqrt d}} .$$
 #
-# With few different stand-ins no far pair is computed, because queries share the sums of values. The smallest choice is
-# one, the *mean key* (where causal, the mean of the keys before the window). The next is the nearest of $C$ *centres*,
-# found by *k-means*: each key goes to its nearest centre, each centre to the mean of its keys, and so on. A third
-# way gives far keys the weights $\varphi(q_i)^\top \varphi(k_j)$ of positive features. `near_far.joint_attention` and
-# `near_far.joint_favor_attention` do all this in linear time.
+# With few different representatives no far pair has to be computed, because all queries share the sums of the values.
+# The smallest choice is a single one, the *mean key* (with a causal mask, the mean of the keys before the window). Next
+# come $C$ *centres*, found by *k-means*: assign each key to its nearest centre, move each centre to the mean of its
+# keys, and repeat. Each key is then represented by its nearest centre. A third method gives the far keys the weights
+# $\varphi(q_i)^\top \varphi(k_j)$ of positive features. `near_far.joint_attention` and `near_far.joint_favor_attention`
+# compute all this in linear time.
+#
+# Trained heads often put much weight on the first tokens, whatever the query. Such keys are called *attention sinks*
+# ([Xiao et al. (2023)](references.md#xiao-2023)). Where they are outside the window, the methods of this lesson treat
+# them as part of the far field.
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, alt = drawings.window_sinks_far()
+show(
+    fig,
+    alt=alt,
+    caption="A causal head's pairs of query and key: the window along the diagonal, attention sinks in the first columns, "
+    "and the far field between them.",
+)
 
 
 # %%
-def with_stand_ins(q, k, v, band, c):
-    """Keys in the window weigh by themselves, each other key j by its stand-in c[j], (L, d)."""
+def with_representatives(q, k, v, band, c):
+    """Keys in the window keep their weights; each other key j gets the weight of c[j], (L, d)."""
     logits = np.where(window_of(len(q), band), q @ k.T, q @ c.T) / q.shape[1] ** 0.5
     return averaged(logits, v)
 
@@ -237,21 +270,21 @@ def with_stand_ins(q, k, v, band, c):
 (q, k, v), (_, sample) = CASES["speech"][1]
 centres, _ = kmeans2(sample, 31, minit="++", rng=np.random.default_rng(0))
 own = ((k[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)  # the nearest centre of each key
-stand_ins = {"mean key": np.tile(k.mean(axis=0), (1500, 1)), "31 centres": centres[own]}
+representatives = {"mean key": np.tile(k.mean(axis=0), (1500, 1)), "31 centres": centres[own]}
 for name, given in (("mean key", None), ("31 centres", centres)):
-    gap = with_stand_ins(q, k, v, 23, stand_ins[name])
-    gap = gap - near_far.joint_attention(q, k, v, 23, centres=given)
-    print(f"{name}: by hand and by the package differ by {np.abs(gap).max():.0e}")
+    gap = with_representatives(q, k, v, 23, representatives[name])
+    gap = np.abs(gap - near_far.joint_attention(q, k, v, 23, centres=given)).max()
+    print(f"{name}: largest difference from the package below 1e-12: {gap < 1e-12}")
 
 # %% [markdown]
-# **Before you run this:** the exponential is convex. Is the weight that the mean key gives to all far keys
-# of a speech head too large or too small, and by how much?
+# **Before you run this:** the exponential is convex. Is the weight that the mean key gives to all far keys of a speech
+# head too large or too small, and by how much?
 
 # %% tags=["answer"]
 far, scores = ~window_of(1500, 23), {"exact": q @ k.T / 8}
-scores |= {name: q @ c.T / 8 for name, c in stand_ins.items()}
+scores |= {name: q @ c.T / 8 for name, c in representatives.items()}
 total = {name: (np.exp(t) * far).sum(axis=1) for name, t in scores.items()}
-for name in stand_ins:
+for name in representatives:
     low, middle, high = np.quantile(total[name] / total["exact"], (0.05, 0.5, 0.95))
     print(f"{name}: {middle:.2f} of the far weight, {low:.2f} to {high:.2f} in nine queries of ten")
 
@@ -260,7 +293,7 @@ i, around = 620, np.arange(440, 801)
 rows = {name: np.exp(np.where(far, t, scores["exact"])[i]) for name, t in scores.items()}
 rows = {name: 1000 * row / row.sum() for name, row in rows.items()}  # in thousandths
 fig, axes = plt.subplots(1, 2, figsize=(12.5, 4.8), sharey=True)
-for ax, name, color in zip(axes, stand_ins, (COLORS[0], COLORS[1]), strict=True):
+for ax, name, color in zip(axes, representatives, (COLORS[0], COLORS[1]), strict=True):
     ax.axvspan(597 / 50, 643 / 50, color=COLORS[5], alpha=0.3, label="the window")
     ax.plot(around / 50, rows["exact"][around], "-", color=COLORS[6], linewidth=1, label="exact")
     ax.plot(around / 50, rows[name][around], ".", color=color, markersize=6, label=name)
@@ -275,13 +308,13 @@ fig.legend(
     ncols=4,
 )
 off, rise = {}, {}
-for name in stand_ins:
+for name in representatives:
     ratio = rows[name] / rows["exact"]
     off[name], rise[name] = np.abs(np.log(ratio))[far[i]].mean(), ratio[i]
 show(
     fig,
-    caption="Outside the shaded window one level stands for all keys, or 31 levels follow them coarsely. Inside, "
-    "see what a far weight that is too small does to the near ones.",
+    caption="Outside the shaded window, the mean key gives one level for all keys, and 31 centres follow them coarsely. "
+    "See what a far weight that is too small does to the weights inside the window.",
     alt="The weights of one query of the second speech head, over seven seconds of keys, on a logarithmic axis. In "
     f"the window the dots are {rise['mean key']:.1f} times as high as the exact curve with the mean key, and "
     f"{rise['31 centres']:.1f} times with 31 centres. Outside, the mean key gives one level, at a mean distance of "
@@ -290,13 +323,17 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The weight that the mean key gives to the far keys is too small, here about half of what it should be. By Jensen's
-# inequality $n$ far keys have at least $n$ times the weight of their mean, and the mean of all keys, which is used here,
-# is nearly theirs. So the near keys get more than they should, though less than in a window alone.
+# It is too small, here about half of what it should be.
+
+# %% [markdown]
+# The reason is Jensen's inequality. The mean of $e^t$ is at least $e$ to the mean of $t$, so $n$ far keys have at least
+# $n$ times the weight of their mean. (The mean of all keys, which is used here, is nearly the mean of the far ones.)
+# The near keys therefore get more weight than they should, but less than in a window alone. How much does this summary
+# help?
 
 # %% tags=["answer"]
 with_mean_key = judged(near_far.joint_attention)
-print("window and mean key   median   least   most   below 1   below the window alone")
+print("window and mean key   median  lowest highest  below 1   below the window alone")
 for kind, x in with_mean_key.items():
     lower = (x < window[kind]).sum()
     print(
@@ -310,28 +347,32 @@ alone, helped = (
     compare.normalised_error(attend(q, k, v, 3, causal=True), exact, v, causal=True)
     for attend in (near_far.near_field, near_far.joint_attention)
 )
-print(f"all windows of text, late heads: lower in {(helped < alone).sum()} of {helped.size}")
+print(f"all windows of text, decoder heads: lower in {(helped < alone).sum()} of {helped.size}")
 
 # %% [markdown] tags=["answer"]
-# **With these windows one mean key in the denominator lowers the error in all 46 cases, in each to below that of
-# $\operatorname{mean}(V)$.** Of the late heads' 256 windows of text it helps 255.
+# The mean key lowers the error in all 46 cases.
 
 # %% [markdown]
-# ## 4. Three far fields at one price
+# **With these windows one mean key in the denominator lowers the error in all 46 cases, in each to below that of
+# $\operatorname{mean}(V)$.** Over all 256 windows of text that we have for the decoder heads it helps in 255.
+
+# %% [markdown]
+# ## 4. Three far fields at the same cost
 #
-# Centres and features cost more than a mean, so we compare at one price. Its unit is what exact attention spends on one key
-# of a query, $d + e$ multiplications. A window costs $2b + 1$ units and the mean key 1. A centre costs 1.5 where $e = d$, as
-# each key looks for its nearest one, and a feature 2, as queries and keys are both mapped. Lesson 14's card gives each way
-# the same share of what exact attention takes, half of it to the window where there are centres or features. So $m$ stays
-# below $L/2$, or $L/4$ where causal.
+# Centres and features cost more than one mean key, so we compare them at the same cost. The unit is what exact
+# attention spends on one key of a query, $d + e$ multiplications. A window costs $2b + 1$ units, and the mean key
+# costs 1. A centre costs 1.5 where $e = d$, because each key also looks for its nearest centre, and a feature costs 2,
+# because queries and keys are both mapped. Lesson 14's card gives each method the same fraction of what exact attention
+# takes, half of it to the window where there are centres or features. For this reason $m$ stays below $L/2$, or below
+# $L/4$ with a causal mask.
 
 # %%
-SHARE = {"antibody": 1 / 4, "speech": 1 / 16, "late": 1 / 4}
+COST = {"antibody": 1 / 4, "speech": 1 / 16, "12,000 steps": 1 / 4}
 CARDS = {
-    kind: [card(*x, sample=y, causal=CAUSAL[kind], share=SHARE[kind], draws=3) for x, y in cases]
+    kind: [card(*x, sample=y, causal=CAUSAL[kind], share=COST[kind], draws=3) for x, y in cases]
     for kind, cases in CASES.items()
 }
-WAYS = (
+METHODS = (
     "window",
     "window, mean key",
     "window, centres",
@@ -341,29 +382,32 @@ WAYS = (
 )
 
 # %% [markdown]
-# Each column is a kind of head and each row a way, with the median error over cases, the least and the most.
-# *Dense* are lesson 14's features, centred and sharpened.
+# Each column of the table is a kind of head and each row a method, with the median error over the cases and, in
+# brackets, the smallest and the largest. *Dense* features are those of lesson 14, centred and sharpened.
 #
-# **Before you run this:** at $L = 1{,}500$ and a sixteenth of the multiplications a window can have 47 keys a side,
-# 23 and 31 centres, or 23 and 23 features. Which of the three is best on the speech head that looks far?
+# **Before you run this:** at $L = 1{,}500$, a sixteenth of the multiplications buys a window of 47 keys on each side,
+# or a window of 23 with 31 centres, or a window of 23 with 23 features. One speech head attends to distant tokens.
+# Which of the three is best on it?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-errors = {kind: {w: np.array([c[w][2] for c in of]) for w in WAYS} for kind, of in CARDS.items()}
+errors = {kind: {w: np.array([c[w][2] for c in of]) for w in METHODS} for kind, of in CARDS.items()}
 print(" " * 17 + "".join(f"{kind:>22}" for kind in CARDS))
-for w in WAYS:
+for w in METHODS:
     x = [np.median(errors[kind][w], axis=1) for kind in CARDS]  # over draws
     print(
         f"{w:17}"
         + "".join(f"{np.median(y):9.2f} ({y.min():.2f}–{y.max():.2f})".rjust(22) for y in x)
     )
 print("\nsize, and in how many cases the error is below that of the window alone")
-for w in WAYS:
+for w in METHODS:
     below = {k: (np.median(x[w], axis=1) < x["window"][:, 0]).sum() for k, x in errors.items()}
     print(f"{w:17}" + "".join(f"{CARDS[k][0][w][0] + ':':>19}{below[k]:3}" for k in CARDS))
 spread = [
     (x.max(axis=1) / x.min(axis=1)).max() for x in (of["window, centres"] for of in errors.values())
 ]
-print("\nwindow and centres, the largest of three starts over the least, the worst case: ", end="")
+print(
+    "\nwindow and centres, the largest of three starts over the smallest, the worst case: ", end=""
+)
 print(", ".join(f"{kind} {x:.1f}" for kind, x in zip(errors, spread, strict=True)))
 print("window and centres below window and mean key: ", end="")
 for kind, x in errors.items():
@@ -371,9 +415,9 @@ for kind, x in errors.items():
     print(f"{kind} {below.sum()} of {len(below)}", end="; ")
 (q, k, v), _ = CASES["speech"][0]
 whole, _ = kmeans2(k, 31, minit="++", rng=np.random.default_rng(0))
-found = near_far.joint_attention(q, k, v, 23, centres=whole)
-found = compare.normalised_error(found, attention.softmax_attention(q, k, v), v)
-print(f"\nnear speech head, centres from the whole recording: {found:.3f}")
+output = near_far.joint_attention(q, k, v, 23, centres=whole)
+error = compare.normalised_error(output, attention.softmax_attention(q, k, v), v)
+print(f"\nlocal speech head, centres from the whole recording: {error:.3f}")
 print("below window and features, dense: window and mean key", end="")
 narrow = {}
 for kind, x in errors.items():
@@ -391,8 +435,8 @@ for kind, x in errors.items():
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(12.8, 5.2), sharey=True)
-for ax, kind in zip(axes, ("late", "antibody", "speech"), strict=True):
-    for place, w in enumerate(WAYS):
+for ax, kind in zip(axes, ("12,000 steps", "antibody", "speech"), strict=True):
+    for place, w in enumerate(METHODS):
         found = np.sort(errors[kind][w], axis=1)
         y = (
             place
@@ -402,61 +446,69 @@ for ax, kind in zip(axes, ("late", "antibody", "speech"), strict=True):
         ax.hlines(y, found[:, 0], found[:, -1], color=color, linewidth=1.5)
         ax.plot(np.median(found, axis=1), y, "o" if "window" in w else "s", color=color)
     ax.axvline(1, color=COLORS[6], linestyle=":")
-    ax.set(xscale="log", xlabel="error / that of mean(V)", title=kind, xlim=(1e-3, 12))
+    ax.set(xscale="log", xlabel="normalised error", title=kind, xlim=(1e-3, 12))
     ax.set_xticks([0.01, 0.1, 1, 10], ["0.01", "0.1", "1", "10"])
-axes[0].set_yticks(range(len(WAYS)), WAYS)
+axes[0].set_yticks(range(len(METHODS)), METHODS)
 axes[0].invert_yaxis()
-typical = {k: {w: np.median(np.median(x[w], axis=1)) for w in WAYS} for k, x in errors.items()}
+typical = {k: {w: np.median(np.median(x[w], axis=1)) for w in METHODS} for k, x in errors.items()}
 best = {kind: min(of, key=of.get) for kind, of in typical.items()}
 show(
     fig,
-    caption="A mark is one head on one text, a bar its three starts or draws, a square a way without a window. "
-    "Left of the dotted line is better than mean(V).",
-    alt="Errors over that of mean(V) of six ways at one price, a dot for each head and text, logarithmic, for three "
-    "kinds of heads. The least median has: "
+    caption="A mark is one head on one text, a bar its three starts or draws, a square a method without a window. "
+    "See which marks are left of the dotted line, where a method is better than mean(V).",
+    alt="Normalised errors of six methods at the same cost, a dot for each head and text, logarithmic, for three "
+    "kinds of heads. The smallest median: "
     + "; ".join(
         f"{kind}, {best[kind]}, {typical[kind][best[kind]]:.2f}"
-        for kind in ("late", "antibody", "speech")
+        for kind in ("12,000 steps", "antibody", "speech")
     )
     + ". The medians of features alone: "
     + ", ".join(
-        f"{kind} {typical[kind]['features, dense']:.2f}" for kind in ("late", "antibody", "speech")
+        f"{kind} {typical[kind]['features, dense']:.2f}"
+        for kind in ("12,000 steps", "antibody", "speech")
     )
     + ".",
 )
 
 # %% [markdown] tags=["answer"]
-# On the head that looks far the window with 31 centres is best: it leaves 0.23, where the wider window leaves 2.75 and
-# the one with features 1.55. Without a window 61 centres do as well. **At one price a window with a mean key beats one
-# with drawn features in all 46 cases, and a wider window in all antibody and speech cases.** With the features' narrow
-# window it still beats them in all of these, and in most late ones, because so few directions estimate far weights
-# badly. Centres beat the mean key on the four antibody heads that look least nearby. Their three starts differ by a
-# factor of two at most. Centres suit only keys like their own: on the near speech head centres from ten seconds leave
-# 0.09, more than the mean key, and centres from all thirty 0.006. At $L = 32$ a quarter of the work is four keys, too
-# few to split, and the wider window wins in 21 of 32 late cases.
+# The window with 31 centres is best: it leaves 0.23, where the wider window leaves 2.75 and the window with features
+# 1.55.
+
+# %% [markdown]
+# On this head, 61 centres without any window do as well. **At the same cost a window with a mean key beats one with
+# drawn features in all 46 cases, and a wider window in all antibody and speech cases.** Even with the narrow window of
+# the features it beats them in all antibody and speech cases, and in most decoder cases, because so few directions
+# estimate far weights badly.
+#
+# When do centres beat the mean key? They do on the four least local antibody heads. The errors of three starts of
+# k-means differ by a factor of two at most. But centres suit only keys like those they were found on. On the speech
+# head that attends locally, centres from ten seconds leave 0.09, more than the mean key, and centres from all thirty
+# seconds 0.006. At $L = 32$ a quarter of the work is four keys, too few to split, and the wider window wins in 21 of 32
+# decoder cases.
 
 # %% [markdown]
 # ## 5. One denominator or two
 #
-# Near and far can also have a denominator each, and be blended with positive weights: `near_far.fmm_attention`. In Nguyen
-# et al. (2021), whose way this is, the weights are trained with the model. Let $\operatorname{mean}(V)$ be the far field
-# and $s$ the share of the window. If row $i$ has the weight $m_i$ in its window, the exact output is
+# Near and far field can also have a denominator each, and be blended with positive weights, as in
+# `near_far.fmm_attention`. In the FMMformer of Nguyen et al. (2021) these weights are trained with the model. Let
+# $\operatorname{mean}(V)$ be the far field and $s$ the weight of the window. If row $i$ has the weight $m_i$ in its
+# window, the exact output is
 #
 # $$o_i = m_i\, \text{near}_i + (1 - m_i)\, \text{rest}_i ,$$
 #
-# with the softmax over the window and that over all other keys. If $\operatorname{mean}(V)$ were this rest, the right
-# share would be $m_i$, another one for each row. One denominator estimates $m_i$ row by row; one $s$ for all rows cannot.
-# With one $s$ the squared error is a parabola in $s$. We take its lowest point on the other texts of the same head, in the
-# mean, and for speech on the one text there is. The table has medians over cases and, in brackets, the most.
+# so the best blend differs from row to row: it is $m_i$ if the rest is $\operatorname{mean}(V)$. One denominator
+# estimates $m_i$ for each row, and one $s$ for all rows cannot. The squared error is a parabola in $s$; we take its
+# minimum on the other texts of the same head, and for speech on its one text. The table shows medians and, in brackets,
+# the largest error.
 #
-# **Before you run this:** let the window of every head have the share $s = \frac12$, and
-# $\operatorname{mean}(V)$ the other half. Which heads suffer most from it, compared with a window alone:
-# the late ones, which look near, or those of the antibodies?
+# **Before you run this:** give the window of every head the weight $s = \frac12$, and $\operatorname{mean}(V)$ the
+# other half. Which heads suffer most from it, compared with a window alone: the decoder heads, which attend locally, or
+# the antibody heads?
 
 
 # %% tags=["answer"]
 def shared(case, band, causal):
-    """The share that fits best; and the error of any share, and of m_i row by row."""
+    """The weight s that fits best; the error as a function of s; and the error of m_i per row."""
     q, k, v = case
     A = attention.softmax_attention(q, k, np.eye(len(k)), causal=causal)
     exact, far = A @ v, attention.uniform_attention(q, k, v, causal=causal)
@@ -470,7 +522,7 @@ def shared(case, band, causal):
     return best, error, error(inside)
 
 
-print("           window alone   half for all   one s, fitted   m_i, if known   one denominator")
+print("             window alone   half for all   one s, fitted   m_i, if known   one denominator")
 BLENDS = {}
 for kind, cases in CASES.items():
     BLENDS[kind] = [shared(x, BAND[kind], CAUSAL[kind]) for x, _ in cases]
@@ -478,63 +530,36 @@ for kind, cases in CASES.items():
     other = of_others(best, TEXTS[kind])
     rows = [f(0.5) for f in error], [f(s) for f, s in zip(error, other, strict=True)], by_row
     rows = window[kind], *rows, with_mean_key[kind]
-    print(f"{kind:10}" + "".join(f"{np.median(x):10.2f} ({np.max(x):.2f})" for x in rows))
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-SHOWN = {"late, head 0": ("late", 0), "antibody, head 3": ("antibody", 7)}
-SHOWN |= {
-    "speech, head 0": ("speech", 0),
-    "speech, head 1": ("speech", 1),
-    "antibody, head 5": ("antibody", 11),
-}
-s = np.linspace(0, 1, 51)
-fig, ax = plt.subplots(figsize=(9.5, 5))
-lowest = {}
-DASHED = ("-", "--", "-.", ":", (0, (8, 3)))
-for (name, (kind, n)), color, dash, mark in zip(
-    SHOWN.items(), COLORS, DASHED, "os^Dv", strict=False
-):
-    best, error, _ = BLENDS[kind][n]
-    ax.plot(s, [error(x) for x in s], color=color, linestyle=dash)
-    ax.plot(best, error(best), mark, color=color, markersize=11)
-    ax.plot([], [], mark, color=color, linestyle=dash, markersize=9, label=name)
-    lowest[name] = best
-ax.axhline(1, color=COLORS[6], linestyle=":", linewidth=1.5)
-ax.set(yscale="log", xlabel="share of the window", ylabel="error / that of mean(V)", ylim=(5e-3, 4))
-ax.set_yticks([0.01, 0.1, 1], ["0.01", "0.1", "1"])
-ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-show(
-    fig,
-    caption="Follow the marks, the best share of each head: no vertical line passes near all of them.",
-    alt="Error over that of mean(V) against the share of the window, logarithmic, for five heads. The best shares are "
-    + ", ".join(f"{best:.2f} for {name}" for name, best in lowest.items())
-    + f". They lie {compared(0.3, max(lowest.values()) - min(lowest.values()), 'more', 'less')} than 0.3 apart.",
-)
+    print(f"{kind:12}" + "".join(f"{np.median(x):10.2f} ({np.max(x):.2f})" for x in rows))
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 with open(data.FOLDER / "speech_pairs.csv", encoding="utf-8", newline="") as file:
-    print("mean ln P of the right next token, six clips: by a fitted share less by the mean key")
+    print("mean ln P of the right next token, six clips: a fitted s minus the mean key")
     for row in csv.DictReader(file):
         if row["way"] == "near and mean key":
             print(f"band {row['band']:>2}: {float(row['ln P']):.3f} ± {float(row['error']):.3f}")
+s = np.linspace(0, 1, 51)
 print("one s for each kind, the best of these cases themselves:")
 for kind, of in BLENDS.items():
-    left = np.median([[error(x) for x in s] for _, error, _ in of], axis=0)
-    print(f"{kind:10} s = {s[left.argmin()]:.2f}, median {left.min():.2f}")
+    errors = np.median([[error(x) for x in s] for _, error, _ in of], axis=0)
+    print(f"{kind:12} s = {s[errors.argmin()]:.2f}, median {errors.min():.2f}")
 
 # %% [markdown] tags=["answer"]
-# The late heads suffer most: with $s = \frac12$ their error rises from the window's 0.15 to 0.28, while the antibody
-# heads' falls from 1.55 to 0.68. In lesson 18's whole model of speech a fitted share is ahead by a little at each
-# of five bands. One $s$ for a kind does as well on late and antibody heads, but differs between kinds. **A share has to be
-# fitted, at least to each kind of head; one denominator with a mean key needs no fit, and does about as well on these heads.**
+# The decoder heads suffer most: with $s = \frac12$ their error rises from 0.15 with the window alone to 0.28, while for
+# the antibody heads it falls from 1.55 to 0.68.
+
+# %% [markdown]
+# **A weight $s$ has to be fitted, at least to each kind of head; one denominator with a mean key needs no fit, and does
+# about as well on these heads.** One $s$ for a kind does as well on decoder and antibody heads, but it differs between
+# kinds. In lesson 18's whole speech model a fitted $s$ is slightly ahead at each of five bands.
 
 # %% [markdown]
 # ## 6. The rank of a far field
 #
-# Linear attention with $F$ features, where it is not causal, is a matrix of rank $F$ at most
-# (lesson 10). Nguyen et al. use $r$ maps, each with its own denominator, and `near_far.far_field` takes the mean of the $r$
-# outputs. Rows add up to one in each of the $r$ matrices, so each maps $\mathbf{1}$ to $\mathbf{1}$. Their column spaces
-# share that vector, which counts once and not $r$ times, so the rank is at most $rF - (r - 1) = r(F - 1) + 1$.
+# Without a causal mask, linear attention with $F$ features is a matrix of rank $F$ at most (lesson 10). Nguyen et al.
+# use $r$ feature maps, each with its own denominator, and `near_far.far_field` takes the mean of the $r$ outputs. In
+# each of the $r$ matrices the rows add up to one, so each maps $\mathbf{1}$ to $\mathbf{1}$. Their column spaces share
+# this vector, which counts once and not $r$ times, so the rank is at most $rF - (r - 1) = r(F - 1) + 1$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 q16, k16 = np.random.default_rng(5).normal(size=(2, 96, 16))  # d = F = 16
@@ -543,11 +568,12 @@ A = near_far.far_field(q16, k16, np.eye(96), maps)
 print(f"three maps of 16 features: rank {np.linalg.matrix_rank(A)}, bound {3 * 15 + 1}")
 
 # %% [markdown]
-# How much does it have to say? Take the two blocks *off the diagonal* of a speech head, in which one half of the queries
-# looks at the other half of the keys. Singular values that are small beside the largest one of *all* weights do not matter.
+# What rank does the far part of a trained head need? Take the two blocks *off the diagonal* of a speech head, in which
+# one half of the queries attends to the other half of the keys. Singular values that are small compared with the
+# largest one of *all* weights do not matter.
 #
-# **Before you run this:** count the singular values above a hundredth of the largest one of all weights, in blocks
-# off the diagonal. Is the count larger for the head that looks nearby, or for the one that looks far?
+# **Before you run this:** count the singular values of these blocks above a hundredth of the largest one of all
+# weights. Is the count larger for the head that attends locally, or for the one that attends to distant tokens?
 
 # %% tags=["answer"]
 sigma = {}
@@ -567,7 +593,7 @@ fig, ax = plt.subplots(figsize=(9.5, 4.8))
 STYLE = {"all weights": "-", "block below": "--", "block above": ":"}
 for (n, name), values in sigma.items():
     place = np.arange(1, len(values) + 1)
-    label = f"head {n} ({('near', 'far')[n]}), {name}"
+    label = f"head {n} ({('local', 'distant')[n]}), {name}"
     ax.loglog(place, values, color=COLORS[n], linestyle=STYLE[name], label=label)
 ax.axhline(0.01, color=COLORS[6], linewidth=1)
 ax.set(xlabel="order $p$", ylabel=r"$\sigma_p$ / largest of all weights", ylim=(1e-4, 1.5))
@@ -577,7 +603,8 @@ ax.minorticks_off()
 ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 show(
     fig,
-    caption="Compare the broken curves of a head, its blocks, with its solid one: those of the near head are soon under the line.",
+    caption="Compare the broken curves of a head, which are its blocks, with its solid one: where does each fall below the "
+    "line?",
     alt="Singular values of the weights of two speech heads and of the two blocks of each off the diagonal, over "
     "the largest of all weights of the head, logarithmic axes. At order 50: "
     + "; ".join(f"head {n}, {name}, {values[49]:.2g}" for (n, name), values in sigma.items())
@@ -585,26 +612,30 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The count is several times larger for the head that looks far: its blocks have 105 and 93 such values, and those of the
-# near head 19 and 11. **What stands far from the diagonal takes few singular values in the speech head that looks nearby,
-# and several times as many in the one that looks far.** The near head's are few because its blocks hold little weight, not
-# because they are smooth: beside its own largest value the block above the diagonal has 191, the far head's 181.
-#
-# On the course's thread: near exactly, far in summary. Lesson 18 puts it into a whole model.
+# It is several times larger for the head that attends to distant tokens: its blocks have 105 and 93 such values, and
+# the blocks of the other head 19 and 11.
 
 # %% [markdown]
+# **Far from the diagonal, the weights need few singular values in the speech head that attends locally, and several
+# times as many in the one that attends to distant tokens.** The local head needs few because its blocks hold little
+# weight, not because they are smooth: compared with its own largest value, the block above the diagonal has 191
+# singular values above a hundredth of it, and the same block of the other head has 181.
+#
+# Computing the near keys exactly and summarising the far ones: lesson 18 puts this into a whole model.
+#
 # ## Take away
 #
 # - A window alone forces every query to take what is nearby. With a quarter of the keys that is worse than
 #   $\operatorname{mean}(V)$ on four of six antibody heads.
-# - Keep what a window drops as a summary in the same denominator. Beside the same window one mean key helped in all 46 cases.
-#   At one price centres of keys do better on heads that look far, and features do not.
-# - A share for all rows must be fitted; one denominator gives each row a share of its own.
+# - Keep a summary of what a window drops, in the same denominator. Compared with the same window alone, one mean key
+#   helped in all 46 cases. At the same cost, centres do better on heads that attend to distant tokens, and drawn
+#   features do not.
+# - One weight $s$ for all rows must be fitted; one denominator gives each row a weight of its own.
 #
 # ## Where it breaks
 #
 # - A query that looks for one key far away gets the mean of many.
-# - Centres from keys that are not alike can do worse than the mean key.
+# - Centres from keys of a different distribution can do worse than the mean key.
 # - All this is about single heads and multiplications. In lesson 18 wider windows are as fast, and sometimes better.
 #
 # ## Exercises
@@ -615,8 +646,8 @@ show(
 # ## Further reading
 #
 # - [Nguyen et al. (2021)](references.md#nguyen-2021). Near and far field as an attention.
-# - [Beltagy et al. (2020)](references.md#beltagy-2020), [Zaheer et al. (2020)](references.md#zaheer-2020).
-#   Windows in use.
+# - [Beltagy et al. (2020)](references.md#beltagy-2020), [Zaheer et al. (2020)](references.md#zaheer-2020). Windows in
+#   use.
 # - [Greengard & Strain (1991)](references.md#greengard-1991), [Yang et al. (2003)](references.md#yang-2003). The fast
 #   Gauss transform.
 # - [Zhu & Soricut (2021)](references.md#zhu-2021), [Kang et al. (2023)](references.md#kang-2023),

@@ -1,4 +1,4 @@
-// Figure 15.2 by hand: a window and centres on an extract of two real heads of the speech model,
+// Figure 15.3 by hand: a window and centres on an extract of two real heads of the speech model,
 // every second token of 1.6 seconds. Logits and products of values are bytes; a test holds them to it.
 (() => {
   const L = 40;
