@@ -1,18 +1,18 @@
 # %% [markdown]
 # # After the Performer: let a state forget and be corrected
 #
-# > **60 minutes.** Needs: lessons 09 (positive features), 12 (chunks, the state), 14 (the mean key taken off) and 16 (the
-# > little JAX it takes).
+# > **60 minutes.** Needs: lessons 09 (positive features), 12 (chunks, the state), 14 (subtracting the mean key) and 16
+# > (the little JAX it takes).
 # >
-# > Afterwards you can write one recurrence that is ten published models, run it in chunks, and say by formula and by
-# > training what a state will recall.
+# > Afterwards you can write one recurrence that covers ten published models, run it in chunks, and say by formula and
+# > by training what a state will recall.
 #
-# The state of lesson 12 only adds. Token $i$ puts $k_i v_i^\top$ on top of what is there, and nothing is ever taken
-# away. The models that came after the Performer change this one line. What should a state of fixed size forget, and
-# what does it still know in the end?
+# The state of lesson 12 only adds. Token $i$ puts $k_i v_i^\top$ on top of what is there, and nothing is ever removed.
+# The models that came after the Performer change this one line. What should a state of fixed size forget, and what does
+# it still know in the end?
 #
-# Here $k$ and $q$ stand for what the state sees; whoever wants a feature map gives $\varphi(k)$ and $\varphi(q)$.
-# There is no denominator, and section 7 says why it could go.
+# In this lesson $k$ and $q$ are what the state sees. If you want a feature map, give it $\varphi(k)$ and $\varphi(q)$.
+# There is no denominator, and section 7 explains why we may drop it.
 
 # %% tags=["recall"]
 import csv
@@ -24,7 +24,16 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, data, features, projections, recurrent, theory, training
+from performer_course import (
+    attention,
+    data,
+    drawings,
+    features,
+    projections,
+    recurrent,
+    theory,
+    training,
+)
 from performer_course.backend import get_backend, to_host
 from performer_course.figures import COLORS, compared, gram, show, trend
 
@@ -43,21 +52,21 @@ def apart(a, b):
 # ## 1. A state is a regression that never stops
 #
 # A state $S$ (d, e) answers a query $q$ (d,) with $S^\top q$ (e,), so it is a linear map from keys to values. Each
-# token brings an example for that map: "for $k_i$ answer $v_i$". To read a text is then *regression*, one example
-# at a time, and a model is a rule for using the next example. Here are three rules:
+# token brings a training example for this map: "for $k_i$ answer $v_i$". Reading a text is therefore *regression*, one
+# example at a time, and a model is a rule that says how to use the next example. Here are three rules:
 #
 # $$\text{add: } S + k v^\top, \qquad \text{decay: } aS + k v^\top, \qquad
 # \text{correct: } S + \beta\, k\,(v - S^\top k)^\top .$$
 #
-# To add is never to ask what $S$ says already. Decay fades all that is old by a number $a$ in $[0, 1]$, the *gate*.
-# To correct is to look at the error $v - S^\top k$ and to write only that, with a *strength* $\beta$. This third
-# rule is called the *delta rule*. All three are one loop, where `log_decay` holds $\ln a$ and `erase` waits for
-# section 3:
+# Adding never looks at what $S$ says already. Decay multiplies everything old by a number $a$ in $[0, 1]$, the *gate*.
+# Correcting first computes the error $v - S^\top k$ of the state's answer, and writes only this error, with a
+# *strength* $\beta$. This third rule is called the *delta rule*. One loop can do all three. In it, `log_decay` holds
+# $\ln a$; `erase` is needed only in section 3:
 
 
 # %%
 def by_hand(q, k, v, beta=None, log_decay=None, erase=None):
-    """The state after all tokens (d, e), and the answers to q on the way (L, e)."""
+    """The state after all tokens (d, e), and the answer to each q (L, e)."""
     S, rows = xp.zeros((k.shape[1], v.shape[1])), []
     for i in range(k.shape[0]):
         if log_decay is not None:
@@ -92,12 +101,12 @@ def unit(rng, *shape):
 
 
 # %% [markdown]
-# Six keys in random directions of $\mathbb{R}^{64}$ are written with six pictures as values, the letters A to F of 35
-# pixels each. Then the first two keys are written *again*, with X and Y, and all six are asked. The gate is
-# $a = 0.7$, the strength $\beta = 1$.
+# We write six keys, in random directions of $\mathbb{R}^{64}$. Their values are six pictures, the letters A to F of 35
+# pixels each. Then we write the first two keys *again*, with X and Y, and ask for all six. The gate is $a = 0.7$, the
+# strength $\beta = 1$.
 #
-# **Before you run this:** the first key was written with A and then with X. What does the state show for it under
-# each of the three rules: A, X, or both on top of each other?
+# **Before you run this:** the first key was written with A and then with X. What does the state show for it under each
+# of the three rules: A, X, or both on top of each other?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 keys = unit(np.random.default_rng(1), 6, 64)
@@ -106,7 +115,7 @@ v = xp.asarray(np.stack([letters[x] for x in "ABCDEFXY"]))
 RULES = {"add": (None, None), "decay": (None, float(np.log(0.7))), "correct": (1.0, None)}
 wanted, shown = np.stack([letters[x] for x in "XYCDEF"]), {}
 print(
-    "squared error over the letter's own square   X, Y   C to F   by hand and recurrence differ by"
+    "squared error / square of the letter          X, Y   C to F   by hand and recurrence differ by"
 )
 for rule, given in RULES.items():
     beta, log_decay = (None if x is None else x * xp.ones(8) for x in given)
@@ -127,7 +136,7 @@ for line, (row, (rule, answer)) in enumerate(zip(axes, shown.items(), strict=Tru
     row[0].set_ylabel(rule)
 show(
     fig,
-    caption="Look at the first two columns for what was written twice, and at the others for what that costs.",
+    caption="Look at the first two columns for the keys that were written twice, and at the others for what that costs.",
     alt="What six keys answer under three rules, as pictures of 7 by 5 pixels. The first two were written "
     "twice. Adding shows A and X on top of each other, B and Y too; decay shows X and Y with little of A "
     "and B, and C to F faded; correcting shows X and Y alone, and C to F as bright as they were, with "
@@ -137,28 +146,30 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The first key shows A and X on top of each other under adding, X with a trace of A under decay, and X alone under
-# correcting. **Adding keeps the old answer beside the new one, decay fades all old answers, and correcting replaces
-# only the one that changed.** Six random keys are only nearly at right angles, hence the noise on C to F.
+# Adding shows A and X on top of each other, decay shows X with a trace of A, and correcting shows X alone.
+
+# %% [markdown]
+# **Adding keeps the old answer beside the new one, decay fades all old answers, and correcting replaces only the one
+# that changed.** Correcting is not perfect either: six random keys are only nearly at right angles, which leaves some
+# noise on C to F.
 
 # %% [markdown]
 # ## 2. Gates: forgetting on purpose
 #
-# The gate may be one number for all tokens (*RetNet*), a number for each token, made from the token itself
-# (*Mamba-2*), or one for each token and *channel*, that is, for each of the $d$ rows of $S$ (*GLA*, gated linear
-# attention). With each gate as a diagonal matrix, what key $j$ weighs in row $i$ is then
+# The gate may be one number for all tokens (*RetNet*), or one number per token, computed from the token itself
+# (*Mamba-2*), or one number per token and *channel*, that is, for each of the $d$ rows of $S$ (*GLA*, gated linear
+# attention). We write each gate as a diagonal matrix. Then the weight of key $j$ in row $i$ is
 #
 # $$M_{ij} = q_i^\top\, a_{j+1} a_{j+2} \cdots a_i\; k_j \qquad (j \le i).$$
 #
-# **A key is faded by the product of all gates after it, and not by its own, which acts before the key is written.**
-# The package takes the logarithm $\ln a \le 0$. A gate of 0, $\ln a = -\infty$, is allowed and useful: it begins a
-# new document.
+# **A key is faded by the product of all gates after it, and not by its own, which acts before the key is written.** The
+# package takes the logarithm $\ln a \le 0$. A gate of 0, with $\ln a = -\infty$, is allowed and useful, because it
+# begins a new document.
 #
-# The answers are the rows of $Mv$, so with the identity as values one sees $M$: for 48 tokens with one number 0.9,
-# with a gate for each token, and with two channels of gates 0.7 and 0.98.
+# The outputs are the rows of $Mv$, so with the identity as values we see $M$ itself. The picture shows it for 48
+# tokens, with the single gate 0.9, with one gate per token, and with two channels whose gates are 0.7 and 0.98.
 #
-# **Before you run this:** where each token has a gate, token 24 shuts its own. Which part of the triangle of weights
-# goes dark?
+# **Before you run this:** in the second case, token 24 has the gate 0. Which part of the triangle of weights goes dark?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 L = 48
@@ -168,8 +179,8 @@ by_channel = np.log(np.broadcast_to([0.7, 0.98], (L, 2)))  # one channel forgets
 ones, identity, pair = xp.ones((L, 1)), xp.asarray(np.eye(L)), xp.ones((L, 2)) / 2**0.5
 seen = {
     "a number, 0.9": recurrent.decay_attention(ones, ones, identity, float(np.log(0.9))),
-    "one a token": recurrent.decay_attention(ones, ones, identity, xp.asarray(by_token)),
-    "one a channel": recurrent.decay_attention(pair, pair, identity, xp.asarray(by_channel)),
+    "one per token": recurrent.decay_attention(ones, ones, identity, xp.asarray(by_token)),
+    "one per channel": recurrent.decay_attention(pair, pair, identity, xp.asarray(by_channel)),
 }
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -180,54 +191,66 @@ for ax, (name, M) in zip(axes, seen.items(), strict=True):
     ax.set(xlabel="key $j$", xticks=[0, 24, 47], yticks=[0, 24, 47])
 axes[0].set_ylabel("row $i$")
 fig.colorbar(image, ax=axes, shrink=0.8)
-dark = np.abs(seen["one a token"][24:, :24]).max()
+dark = np.abs(seen["one per token"][24:, :24]).max()
 show(
     fig,
-    caption="Follow the last row from right to left: how fast does the past grow dark, and where at once?",
-    alt="Three lower triangles of 48 rows and keys: what is left of each key. With one number the light "
+    caption="Follow the last row from right to left: where do the weights of earlier keys fade slowly, and where at once?",
+    alt="Three lower triangles of 48 rows and keys: the weight of each key. With one number the light "
     f"fades along each row to {seen['a number, 0.9'][47, 24]:.2f} after 23 tokens. With a gate for each "
     f"token it fades unevenly, and the square of rows from 24 on and keys before 24 is dark, at most {dark:.0f}. "
-    f"With two channels near keys are bright and far ones stay, at {seen['one a channel'][47, 24]:.2f}.",
+    f"With two channels near keys are bright and far ones stay, at {seen['one per channel'][47, 24]:.2f}.",
 )
 
 # %% [markdown] tags=["answer"]
-# The square below and left of the shut gate goes dark: from token 24 on it is as if the text began anew.
+# The square of rows from 24 on and keys before 24 goes dark: from token 24 on it is as if the text began anew.
 
 # %% [markdown]
-# ## 3. The delta rule is a step of gradient descent, and its halves come apart
+# ## 3. The delta rule is a step of gradient descent
 #
-# Take the loss of the newest example, $\tfrac12 \|S^\top k - v\|^2$. Its gradient by $S$ is
-# $k\,(S^\top k - v)^\top$, so one step with the rate $\beta$ is
+# Take the loss of the newest example, $\tfrac12 \|S^\top k - v\|^2$. Its gradient with respect to $S$ is
+# $k\,(S^\top k - v)^\top$, so one step of gradient descent with learning rate $\beta$ is
 #
 # $$S - \beta\, k\,(S^\top k - v)^\top = (1 - \beta k k^\top)\, S + \beta\, k v^\top ,$$
 #
-# which is the delta rule. The matrix $1 - \beta k k^\top$ leaves all directions at right angles to $k$ alone and
-# multiplies the one along $k$ by $1 - \beta \|k\|^2$. With $\|k\| = 1$ and $\beta = 1$ the old answer for $k$ is
-# wiped out. The factor must lie in $[-1, 1]$, or the state may grow without bound, so models bring their keys to
-# length 1. Even $-1$ has a use: with $\beta = 2$ for each one among bits, a state of one number changes its sign
-# with each, and tells whether they are odd in number.
+# which is the delta rule. The matrix $1 - \beta k k^\top$ leaves all directions at right angles to $k$ unchanged, and
+# multiplies the direction along $k$ by $1 - \beta \|k\|^2$. With $\|k\| = 1$ and $\beta = 1$ the old answer for $k$ is
+# wiped out.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, alt = drawings.delta_rule()
+show(
+    fig,
+    alt=alt,
+    caption="With β = 1 and a key of length 1, drawn along one axis: the old answer is read, erased and replaced by v, and "
+    "the other rows do not change.",
+)
+
+# %% [markdown]
+# The factor $1 - \beta\|k\|^2$ must be in $[-1, 1]$, or the state may grow without bound, so models scale their keys to
+# length 1. Even $-1$ has a use. Read a string of bits with $\beta = 2$ at every 1 and $\beta = 0$ at every 0: a state
+# of one number changes its sign at each 1, so its sign says whether the number of ones is odd.
 #
-# The strength does two things at once: it says how much of the old answer to erase, and how much of the new one to
-# write. Give each a vector of its own, an *erasing key* $p$ and a gate $w$ on the value:
+# The strength $\beta$ does two jobs at once: it says how much of the old answer to erase, and how much of the new one
+# to write. Some models separate them, with an *erasing key* $p$ and a gate $w$ on the value:
 #
 # $$S \leftarrow aS + k\,\bigl(w \odot v - (aS)^\top p\bigr)^\top .$$
 #
-# With $p = \beta k$ and $w = \beta$ this is the delta rule again, after its gate. **One line with a gate, a
-# strength and an erasing key is ten published models.** Each row of the table is one of them, and has more parts
-# around the line.
+# With $p = \beta k$ and $w = \beta$ this is the delta rule again, after its gate. **One line with a gate, a strength
+# and an erasing key is ten published models.** Each row of the table is one of them. Each model also has other parts
+# around this line.
 #
 # | gate $\ln a$ | strength | model |
 # |---|---|---|
 # | none | none | linear attention, without denominator |
-# | a number | none | RetNet (Sun et al., 2023) |
-# | one a token | none | Mamba-2 (Dao & Gu, 2024) |
-# | one a channel | none | GLA (Yang et al., 2023) |
-# | one a channel, $k = 1 - a$ | none | HGRN2 (arXiv:2404.07904) |
+# | one number | none | RetNet (Sun et al., 2023) |
+# | per token | none | Mamba-2 (Dao & Gu, 2024) |
+# | per channel | none | GLA (Yang et al., 2023) |
+# | per channel, $k = 1 - a$ | none | HGRN2 (arXiv:2404.07904) |
 # | none | $\beta$ | DeltaNet (Schlag et al., 2021) |
-# | one a token | $\beta$ | Gated DeltaNet (Yang, Kautz & Hatamizadeh, 2025) |
-# | one a channel | $\beta$ | Kimi Delta Attention (arXiv:2510.26692) |
-# | one a token, $a > 0$ | $\beta$, $p$ a share of $\beta k / a$: it erases before the gate | Comba (arXiv:2506.02475) |
-# | one a channel | $p = b \odot k$, $w \odot v$, by channel | Gated DeltaNet-2 (arXiv:2605.22791) |
+# | per token | $\beta$ | Gated DeltaNet (Yang, Kautz & Hatamizadeh, 2025) |
+# | per channel | $\beta$ | Kimi Delta Attention (arXiv:2510.26692) |
+# | per token, $a > 0$ | $\beta$, $p$ a fraction of $\beta k / a$: it erases before the gate | Comba (arXiv:2506.02475) |
+# | per channel | $p = b \odot k$, $w \odot v$, per channel | Gated DeltaNet-2 (arXiv:2605.22791) |
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 L, d, e = 90, 16, 8
@@ -235,7 +258,7 @@ rng = np.random.default_rng(4)
 q, k, v = (xp.asarray(x) for x in (unit(rng, L, d), unit(rng, L, d), rng.normal(size=(L, e))))
 beta, b, w = (xp.asarray(rng.uniform(size=s)) for s in ((L,), (L, d), (L, e)))
 number, token, channel = (xp.asarray(-rng.exponential(0.1, size=s)) for s in ((), (L,), (L, d)))
-share = 0.8 * beta[:, None] * k / xp.exp(token)[:, None]  # of what was there before the gate
+erased = 0.8 * beta[:, None] * k / xp.exp(token)[:, None]  # of what was there before the gate
 MODELS = {  # keys, values, β, ln a, p
     "linear": (k, v, None, None, None),
     "RetNet": (k, v, None, number * xp.ones(L), None),
@@ -245,7 +268,7 @@ MODELS = {  # keys, values, β, ln a, p
     "DeltaNet": (k, v, beta, None, None),
     "Gated DeltaNet": (k, v, beta, token, None),
     "Kimi Delta": (k, v, beta, channel, None),
-    "Comba": (k, v, beta, token, share),
+    "Comba": (k, v, beta, token, erased),
     "Gated DeltaNet-2": (k, w * v, xp.ones(L), channel, b * k),
 }
 
@@ -267,17 +290,17 @@ for name, (keys, values, *rule) in MODELS.items():
 # %% [markdown]
 # ## 4. Chunks, and gates that close
 #
-# Lesson 12 read in chunks, for large products are quick. For rules that add this is easy, since every token writes
-# its own $v$. A token of the delta rule writes $u_i = \beta_i (v_i - a_i S_{i-1}^\top k_i)$, which depends on what
-# the tokens before it wrote. Let $g_i$ be the sum of $\ln a$ from the start of the chunk to token $i$, and $S_0$
-# the state before it. Then $S_i = e^{g_i} S_0 + \sum_{j \le i} e^{g_i - g_j} k_j u_j^\top$, and with this the line
-# for $u_i$ is
+# Lesson 12 read the text in chunks because large matrix products are fast. For rules that add this is easy, since every
+# token writes its own $v$. A token of the delta rule writes $u_i = \beta_i (v_i - a_i S_{i-1}^\top k_i)$, which depends
+# on what the tokens before it wrote. Let $g_i$ be the sum of $\ln a$ from the start of the chunk to token $i$, and
+# $S_0$ the state before the chunk. Then $S_i = e^{g_i} S_0 + \sum_{j \le i} e^{g_i - g_j} k_j u_j^\top$. Inserting this
+# into the line for $u_i$ gives
 #
 # $$u_i + \beta_i \sum_{j < i} e^{g_i - g_j} (k_i^\top k_j)\, u_j = \beta_i \bigl(v_i - e^{g_i} S_0^\top k_i\bigr),$$
 #
-# a linear system $(1 + N)\, U = \dots$ for all $u_i$ at once. $N$ is strictly lower triangular, since only earlier
-# tokens correct a token. **A chunk of the delta rule is one triangular system, and it has exactly one solution.**
-# One solves for what is written, and goes on as in lesson 12:
+# a linear system $(1 + N)\, U = \dots$ for all $u_i$ at once. $N$ is strictly lower triangular, because a token is
+# corrected only by earlier tokens. **A chunk of the delta rule is one triangular system, and it has exactly one
+# solution.** We solve it for what is written, and go on as in lesson 12:
 
 
 # %%
@@ -300,29 +323,28 @@ rows = recurrent.delta_attention(q, k, v, beta, token)
 print(f"two chunks by hand and delta_attention differ by {apart(xp.concat([first, last]), rows)}")
 
 # %% [markdown]
-# As a matrix $M$, all of this is *semiseparable*: every block below the diagonal has at most rank $d$, because all
-# that late rows know of early keys went through one state. Dao & Gu (2024) call it
-# *state space duality* that one map is both a recurrence and such a matrix.
+# As a matrix $M$, all of this is *semiseparable*: every block below the diagonal has at most rank $d$, because all that
+# late rows know of early keys went through one state. Dao & Gu (2024) call it *state space duality* that one map is
+# both a recurrence and such a matrix.
 #
-# A shut gate breaks the chunk above, for $g_i - g_j$ is then $-\infty - (-\infty)$, NaN. And with gates by channel
-# $e^{g_i - g_j}$ is another vector for each pair. It is tempting to pull it apart,
-# $(q_i e^{g_i})^\top (k_j e^{-g_j})$, but $e^{-g_j}$ grows as gates close: a kernel of ExecuTorch gave NaN where several gates of about
-# $10^{-11}$ met in one chunk ([pull request 21417](https://github.com/pytorch/executorch/pull/21417), July 2026). To
-# measure $g$ from the middle of a chunk only halves the exponents, and then a *later* gate moves an earlier row by
-# rounding (flash-linear-attention, [pull request 1242](https://github.com/fla-org/flash-linear-attention/pull/1242),
-# September 2026). The cure is *halving*. Cut the chunk in two. A late row $i$ sees an early key $j$ across the border, so split
-# the decay *there*: from $j$ to the border, and from the border to $i$. Both exponents are sums of $\ln a \le 0$, and
-# no gate outside $j+1, \dots, i$ is touched. Inside each half do the same (exercise 3).
+# Gates that close cause trouble for the chunk above. If a gate is 0, then $g_i - g_j$ is $-\infty - (-\infty)$, which
+# is NaN. And with one gate per channel, $e^{g_i - g_j}$ is a different vector for each pair. It is tempting to split it
+# into $(q_i e^{g_i})^\top (k_j e^{-g_j})$, but $e^{-g_j}$ grows as gates close: a kernel of ExecuTorch gave NaN where
+# several gates of about $10^{-11}$ met in one chunk
+# ([pull request 21417](https://github.com/pytorch/executorch/pull/21417), July 2026). Measuring $g$ from the middle of
+# a chunk only halves the exponents, and then a *later* gate changes an earlier row by rounding (flash-linear-attention,
+# [pull request 1242](https://github.com/fla-org/flash-linear-attention/pull/1242), September 2026).
+#
+# The remedy is *halving*. Cut the chunk in two. A late row $i$ sees an early key $j$ across the border, so split the
+# decay at the border: from $j$ to the border, and from the border to $i$. Both exponents are sums of $\ln a \le 0$, and
+# no gate outside $j+1, \dots, i$ is used. Then do the same inside each half (exercise 3).
 #
 # ## 5. Levels: many states instead of one
 #
-# The halving sorts all pairs $j \le i$ into *levels*, those of appendix [a5](a5_on_the_gpu.ipynb). Level 0 is a token
-# and itself. At level 1 a late token meets its early neighbour, at level 2 two late tokens the two before them, at
-# level $\ell$ there are $2^{\ell-1}$ of each. The level of a pair is the number
-# of binary digits of $i$ xor $j$, the bits in which $i$ and $j$ differ.
-#
-# So far all levels flowed into one state. *Log-linear attention* (Guo et al., 2025) gives them states of their own,
-# and weighs level $\ell$ by a number $\lambda_{i\ell} \ge 0$ that token $i$ brings along:
+# The halving sorts all pairs $j \le i$ into *levels*, as in appendix [a5](a5_on_the_gpu.ipynb). The level of a pair is
+# the number of binary digits of $i$ xor $j$, the bits in which $i$ and $j$ differ. So far all levels flowed into one
+# state. *Log-linear attention* (Guo et al., 2025) keeps a state for each level, and multiplies level $\ell$ by a weight
+# $\lambda_{i\ell} \ge 0$ that token $i$ brings along:
 #
 # $$o_i = \sum_{j \le i} \lambda_{i,\,\ell(i, j)}\, (q_i^\top k_j)\, v_j
 # = \sum_{\ell} \lambda_{i\ell}\; S_{i\ell}^\top q_i .$$
@@ -357,8 +379,8 @@ rows = by_levels(*(xp.asarray(x) for x in (q, k, v, np.abs(weights))))
 print(f"by states and by the masked table differ by {apart(rows, xp.asarray(dense))}")
 
 # %% [markdown]
-# **Before you run this:** row 52 of 64 reads one state for each block of keys before it, and $52 = 110100$ in
-# binary digits. How many states does it read?
+# **Before you run this:** row 52 of 64 reads one state for each block of keys before it, and $52 = 110100$ in binary
+# digits. How many states does it read?
 
 # %% tags=["answer"]
 levels = level_of(64)[52]
@@ -386,26 +408,30 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# Row 52 reads three states besides itself, one for each one among its binary digits: of 4, of 16 and of 32 keys.
-# **With a weight for each level a row among L tokens reads at most about log L states, fine ones nearby and coarse
-# ones far away.** With $\lambda_\ell = 2^{-\alpha \ell}$ a key at distance $t$ fades about as $t^{-\alpha}$
-# on average over rows, where one gate would fade it exponentially.
+# Row 52 reads three states besides itself, one for each 1 among its binary digits: of 4, of 16 and of 32 keys.
+
+# %% [markdown]
+# **With a weight for each level a row among L tokens reads at most about log L states, fine ones nearby and coarse ones
+# far away.** With $\lambda_\ell = 2^{-\alpha \ell}$ the weight of a key at distance $t$ falls about as $t^{-\alpha}$ on
+# average over rows, whereas one gate would make it fall exponentially.
 
 # %% [markdown]
 # ## 6. What a state can recall
 #
-# A state gets $n$ unit keys in random directions of $\mathbb{R}^d$ and is asked for one of their values, which have
-# length 1 and mean zero. So 1 is the squared error of knowing nothing. Adding has $(n-1)/d$, and $(n-1)/(d+n-1)$ if
-# its answers are scaled by the best number. *Least squares*, the best fit to all $n$ examples, has
-# $\max(0, 1 - d/n)$, for a matrix of $d \times d$ beside the state. Under the delta rule each later key takes on
-# average the share $\beta/d$ of a value away, so that after so many writes, its *age*, there is left of it
+# We write $n$ unit keys in random directions of $\mathbb{R}^d$ into a state, and ask for one of their values, which
+# have length 1 and mean zero. The baseline that always answers 0 has the squared error 1. Adding has the squared error
+# $(n-1)/d$, or $(n-1)/(d+n-1)$ if its answers are scaled by the best number. *Least squares*, the best fit to all $n$
+# examples, has $\max(0, 1 - d/n)$, but it needs a matrix of $d \times d$ numbers beside the state.
+#
+# Under the delta rule, each later key removes on average the fraction $\beta/d$ of a value. Call the number of later
+# writes the *age* of a value. What remains of it is
 #
 # $$\beta\,(1 - \beta/d)^{\text{age}} .$$
 #
-# The delta rule thus has a *horizon* of about $d/\beta$ writes, and `theory.delta_recall` has the whole error.
+# The delta rule thus has a *horizon* of about $d/\beta$ writes, and `theory.delta_recall` computes its whole error.
 #
-# **Before you run this:** 128 pairs, $d = 32$ and $\beta = 1$. The newest pair is recalled exactly. At about which
-# age is the squared error above 1: 5, 30 or 100?
+# **Before you run this:** 128 pairs, $d = 32$ and $\beta = 1$. The newest pair is recalled exactly. At about which age
+# does the squared error rise above 1: 5, 30 or 100?
 
 # %% tags=["answer"]
 d, n = 32, 128
@@ -433,40 +459,44 @@ for i, (strength, law) in enumerate(laws.items()):
     ax.plot(ages[::6], measured[strength][::6], "os^"[i], color=COLORS[i])
 scaled = theory.scaled_recall(n, d)
 ax.axhline(scaled, color=COLORS[3], linestyle="--", label="adding, scaled")
-ax.axhline(1, color=COLORS[6], linestyle=":", label="null: knowing nothing")
+ax.axhline(1, color=COLORS[6], linestyle=":", label="baseline: always 0")
 ax.set(xlabel="age: writes since", ylabel="squared error of recall", ylim=(0, None))
 ax.legend()
 last = {strength: law[-1] for strength, law in laws.items()}
 age = np.flatnonzero(laws[1.0] > 1)[0]
-left = (1 - 1 / d) ** age  # of the value
-halved = 1 - left + (laws[1.0][age] - 1 + 2 * left) / 4
+remaining = (1 - 1 / d) ** age  # of the value
+halved = 1 - remaining + (laws[1.0][age] - 1 + 2 * remaining) / 4
 print(
-    f"β = 1, age {age}: {left:.2f} of the value is left; half the answer has the error {halved:.2f}"
+    f"β = 1, age {age}: {remaining:.2f} of the value remains; half the answer has the error {halved:.2f}"
 )
 show(
     fig,
-    caption="See where each curve crosses the dotted line: from there on an answer is further off than none, "
+    caption="See where each curve crosses the dotted line: from there on an answer has a larger error than no answer, "
     "though it still points the right way.",
     alt=f"Squared error of recall against age, {n} pairs in {d} dimensions. With β = 1 it {trend(laws[1.0])} from 0 "
     f"through 1 at age {age} to {last[1.0]:.2f}; with 0.5 from {laws[0.5][0]:.2f} "
     f"to {last[0.5]:.2f}; with 0.125 from {laws[0.125][0]:.2f} to {last[0.125]:.2f}. Measured points lie on "
-    f"the curves. Adding, scaled, is a level line at {scaled:.2f}; the null is 1.",
+    f"the curves. Adding, scaled, is a level line at {scaled:.2f}; the baseline is 1.",
 )
 
 # %% [markdown] tags=["answer"]
-# With $\beta = 1$ the squared error is above that of no answer from age 23 on, though there 0.48 of the value is left,
-# and half the answer has the error 0.77. **With four random keys per dimension, a strong delta
-# rule recalls the last few values well and spoils the old ones, and a weak one recalls all of them badly.** But none of
-# these three strengths was chosen for 128 pairs. The next table chooses $\beta$ for each number of pairs, and in its
-# last column also scales the answers of the delta rule by the best number, as adding does.
+# From age 23 on, which is before one horizon of 32 writes, the squared error is above that of no answer. Yet there 0.48
+# of the value remains, and half the answer has the error 0.77.
+
+
+# %% [markdown]
+# **With four random keys per dimension, a strong delta rule recalls the last few values well and spoils the old ones,
+# and a weak one recalls all of them badly.** But none of these three strengths was chosen for 128 pairs. The next table
+# chooses $\beta$ for each number of pairs. Its last column also scales the answers of the delta rule by the best
+# number, as adding does.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def delta_errors(n, d, beta):
-    """The delta rule's mean error over all ages: of its answers, and of the best number times them."""
+    """The delta rule's mean error over all ages, as it is and with its answers scaled best."""
     error = theory.delta_recall(n, d, beta).mean()
-    left = np.mean(beta * (1 - beta / d) ** np.arange(n))  # of a value, in the mean answer
-    return error, 1 - left**2 / (error + 2 * left - 1)
+    remaining = np.mean(beta * (1 - beta / d) ** np.arange(n))  # of a value, on average
+    return error, 1 - remaining**2 / (error + 2 * remaining - 1)
 
 
 betas = np.arange(1, 51) / 50
@@ -478,38 +508,47 @@ for pairs in (16, 32, 64, 128, 256):
     print(f"{table[-1, 0]:8.3f}{plain:12.3f} ({at:.2f}){scaled:17.3f} ({there:.2f})")
 
 # %% [markdown]
-# The more pairs, the weaker the best $\beta$. With it the delta rule has a smaller mean error than the scaled sum up to
-# about two keys per dimension, 0.463 beside 0.492 for 32 pairs, and a slightly larger one beyond. With $\beta = 1$ it
-# is behind at 32 pairs already. Scaled too, it beats adding in each row, by most at light loads.
+# The more pairs, the weaker the best $\beta$. With it the delta rule has a smaller mean error than scaled adding up to
+# about two keys per dimension, 0.463 compared with 0.492 for 32 pairs, and a slightly larger one beyond. With
+# $\beta = 1$ it is behind at 32 pairs already. If the answers of the delta rule are scaled as well, it beats adding in
+# each row, and by most when there are few pairs.
 #
-# When does one want the latest? A value is now one of 64 symbols, each a random direction of $\mathbb{R}^{32}$, and the
-# best fitting symbol is the answer. The rival is softmax over a cache, sharpened to $e^{32 k^\top k'}$. Each row of the
-# table is a task in $\mathbb{R}^{32}$: 48 different keys; 16 keys, written 16 times each in turn, the *latest* value
-# asked; the same in random order; 64 pairs of one document and 16 of the next, which is asked; and 24 keys that are
-# much alike (cosine 0.9). The gate of decay and the strength of the delta rule are chosen for each task on 40 texts,
-# and judged on five other sets of 40: means, in brackets the distance of the farthest set. "Mean off" takes away the
-# mean of the keys so far, as lesson 14 does.
+# When do we want the latest value? To find out, let a value be one of 64 symbols, each a random direction of
+# $\mathbb{R}^{32}$, and take the symbol that fits best as the answer. The rival is softmax attention over a cache,
+# sharpened to $e^{32 k^\top k'}$. There are five tasks in $\mathbb{R}^{32}$:
 #
-# **Before you run this:** can softmax do all five tasks?
+# - 48 different keys;
+# - 16 keys, written 16 times each in turn, the *latest* value asked;
+# - the same in random order;
+# - 64 pairs of one document and 16 of the next, which is asked;
+# - 24 keys that are very similar (cosine 0.9).
+#
+# The gate of decay and the strength of the delta rule are chosen for each task on 40 texts, and judged on five other
+# sets of 40. The table shows means and, in brackets, the distance of the farthest set. "Mean off" subtracts the mean of
+# the keys so far, as in lesson 14.
+#
+# **Before you run this:** softmax here has no positions. Can it do all five tasks?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def tasks(rng, texts=40, d=32):
     """name: keys (texts, n, d), symbols, all symbols' vectors, which are asked, a document's start."""
-    common, alike = unit(rng, texts, 1, d), unit(rng, texts, 24, d)
-    alike -= (alike * common).sum(axis=-1, keepdims=True) * common  # at right angles to it
-    alike = 0.9**0.5 * common + 0.1**0.5 * alike / np.linalg.norm(alike, axis=-1, keepdims=True)
+    common, similar = unit(rng, texts, 1, d), unit(rng, texts, 24, d)
+    similar -= (similar * common).sum(axis=-1, keepdims=True) * common  # at right angles to it
+    similar = 0.9**0.5 * common + 0.1**0.5 * similar / np.linalg.norm(
+        similar, axis=-1, keepdims=True
+    )
     once, turns = (lambda n: np.tile(np.arange(n), (texts, 1))), np.tile(np.arange(16), (texts, 16))
     orders = {
         "48 different keys": (once(48), 0),
         "16 keys, 16 times in turn": (turns, 0),
         "the same in random order": (rng.permuted(turns, axis=1), 0),
         "64 pairs, then 16 new": (once(80), 64),
-        "24 keys, much alike": (once(24), 0),
+        "24 very similar keys": (once(24), 0),
     }
     given = {}
     for name, (which, begins) in orders.items():
-        keys = alike if "alike" in name else unit(rng, texts, which.max() + 1, d)
+        keys = similar if "similar" in name else unit(rng, texts, which.max() + 1, d)
         asked = ~np.triu(which[:, :, None] == which[:, None, :], 1).any(axis=2)  # the latest
         asked[:, :begins] = False
         symbols, book = rng.integers(64, size=which.shape), unit(rng, texts, 64, 32)
@@ -519,7 +558,7 @@ def tasks(rng, texts=40, d=32):
 
 
 def recalled(given, rule, beta=None, a=1.0):
-    """The share of the asked symbols that a state reads, or softmax."""
+    """The fraction of the asked symbols that a state recalls, or softmax."""
     k, symbols, book, asked, begins = given
     gate = np.full(k.shape[:2], np.log(a))
     if rule == "gate":
@@ -549,7 +588,7 @@ trial, *judges = (tasks(np.random.default_rng([8, i])) for i in range(6))
 
 
 def judged(task, rule, options):
-    """The option that reads most symbols of the trial, and what it reads in the other sets."""
+    """The option that recalls most of the trial, and what it recalls in the other sets."""
     tried = [recalled(trial[task], rule, *x) for x in options if len(options) > 1] or [1]
     best = options[np.argmax(tried)]
     read = np.array([recalled(texts[task], rule, *best) for texts in judges])
@@ -565,29 +604,36 @@ for task in trial:
         words += f"{read + chosen.get(rule, ''):23}"
     print(f"{task:27}{words.rstrip()}")
 shut = {rule: judged("64 pairs, then 16 new", "gate", RULES[rule])[1] for rule in ("add", "delta")}
-off = {rule: judged("24 keys, much alike", "mean off", RULES[rule])[1] for rule in ("add", "delta")}
-print(f"64 pairs, then 16 new, a gate shut between: add {shut['add']}, delta {shut['delta']}")
-print(f"24 keys, much alike, their mean off: add {off['add']}, delta {off['delta']}")
+off = {
+    rule: judged("24 very similar keys", "mean off", RULES[rule])[1] for rule in ("add", "delta")
+}
+print(f"64 pairs, then 16 new, a gate of 0 between: add {shut['add']}, delta {shut['delta']}")
+print(f"24 very similar keys, their mean off: add {off['add']}, delta {off['delta']}")
 
 # %% [markdown] tags=["answer"]
 # Softmax does three of the five tasks. Where keys are repeated it fails, because without positions it averages all
-# values of a key. **With its strength chosen, the delta rule recalls at least as much as adding where random keys all
-# differ, and more than adding or decay where they are repeated.** At $\beta = 1$ it loses a third of what adding
-# recalls of 48 keys. In turn, the 16 latest values are the last 16 writes, and $a = 0.95$ recalls 0.94 of them; in
-# random order it recalls 0.68. For a new document a shut gate beats every constant one. Where keys are much alike,
-# states that take keys as they are fail. With the running mean key taken off, adding has 0.91 of these symbols and not
-# 0.09, for one vector beside the state. Keys that are alike in more than their mean are left to training, to least
-# squares (*MesaNet*, [arXiv:2506.05233](https://arxiv.org/abs/2506.05233)) or to a cache.
+# values of a key.
+
+# %% [markdown]
+# **With its strength chosen, the delta rule recalls at least as much as adding where random keys all differ, and more
+# than adding or decay where they are repeated.** At $\beta = 1$ it loses a third of what adding recalls of 48 keys.
+# Where the 16 keys come in turn, the 16 latest values are the last 16 writes, and decay with $a = 0.95$ recalls 0.94 of
+# them; in random order it recalls 0.68. For a new document a gate of 0 beats every constant one.
+#
+# Where keys are very similar, states that take the keys as they are fail. If we subtract the running mean key, adding
+# recalls 0.91 of these symbols instead of 0.09, for one more vector beside the state. If keys share more than their
+# mean, only training, least squares (*MesaNet*, [arXiv:2506.05233](https://arxiv.org/abs/2506.05233)) or a cache will
+# help.
 
 # %% [markdown]
 # ## 7. Positive features as a memory
 #
-# Lesson 09 wanted features whose products are never negative. Are they a good memory? Bring the features $\varphi(k)$
-# of each key to length 1, as models do with keys, and let $\hat\kappa$ be the cosine of the features of two different
-# keys. An additive state of them then has the error $(n-1)\,\mathbb{E}\hat\kappa^2$. So a map is *worth* $D =
-# 1/\mathbb{E}\hat\kappa^2$ directions. The table has 512 features of random keys in $\mathbb{R}^{16}$: the mean of
-# $\hat\kappa$, the share of $\mathbb{E}\hat\kappa^2$ that is the square of this mean, and $D$ over five draws. Its last
-# maps are positive features with rows of $W$ of equal length, and with the mean feature taken off.
+# Lesson 09 needed features whose products are never negative. Are they a good memory? Scale the features $\varphi(k)$
+# of each key to length 1, as models do with keys, and let $\hat\kappa$ be the cosine between the features of two
+# different keys. An additive state of such features has the error $(n-1)\,\mathbb{E}\hat\kappa^2$, so a feature map is
+# *worth* $D = 1/\mathbb{E}\hat\kappa^2$ directions. The table shows this worth for 512 features of random keys in
+# $\mathbb{R}^{16}$, and how much of $\mathbb{E}\hat\kappa^2$ is the square of the mean of $\hat\kappa$. Its last rows
+# are positive features with rows of $W$ of equal length, and with the mean feature subtracted.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -620,34 +666,37 @@ MAPS |= {f"equal rows, keys of length {x}": (equal_rows, 512, x) for x in (2, 4,
 MAPS |= {f"mean off, keys of length {x}": (mean_off, 512, x) for x in (1, 2)}
 memory = {}
 rng = np.random.default_rng(9)
-print("512 features                  mean of κ̂   its square's share    worth D (five draws)")
+print("512 features                  mean of κ̂   (mean κ̂)² / E κ̂²     worth D (five draws)")
 for name, given in MAPS.items():
     mean, square = np.array([overlap(*given, rng) for _ in range(5)]).T
     memory[name] = 1 / square
-    share = (mean**2 / square).mean()
-    print(f"{name:28} {mean.mean():11.3f} {share:13.2f} {np.mean(1 / square):17.1f} ", end="")
+    fraction = (mean**2 / square).mean()
+    print(f"{name:28} {mean.mean():11.3f} {fraction:13.2f} {np.mean(1 / square):17.1f} ", end="")
     print(f"({min(1 / square):.1f} to {max(1 / square):.1f})")
-foretold = 1 / theory.fourier_recall(2, 16, 256, 4.0)  # of two keys: E κ̂²
-print(f"Fourier features by theory, over all draws:                 {foretold:.1f}")
+predicted = 1 / theory.fourier_recall(2, 16, 256, 4.0)  # of two keys: E κ̂²
+print(f"Fourier features by theory, over all draws:                 {predicted:.1f}")
 
 # %% [markdown]
-# **512 positive features are worth 6 directions at length 1, or 36 with their mean taken off, and at length 6
-# about a quarter of 512, or 465 with rows of equal length.** Where keys are short, all keys look alike, to Fourier
-# features too, and the square of the mean is nearly all of $\mathbb{E}\hat\kappa^2$. Where keys are long, this mean is
-# small, but the longest rows' features dominate, and pairs of keys that share one have a large $\hat\kappa$: equal
-# lengths cure most of it. In between the sign matters: at length 2 Fourier features are worth 258, and not 66. A
-# denominator wants terms that cannot cancel, and a memory does not: one positive number a query leaves the order of the
-# symbols as it is. So a state that is there to recall may do without the denominator, and use both signs.
+# **512 positive features are worth 6 directions at length 1, or 36 with their mean taken off, and at length 6 about a
+# quarter of 512, or 465 with rows of equal length.** Where keys are short, all keys look similar, also to Fourier
+# features, and the square of the mean is nearly all of $\mathbb{E}\hat\kappa^2$. Where keys are long, this mean is
+# small, but the features of the longest rows dominate, and pairs of keys that share such a feature have a large
+# $\hat\kappa$. Equal lengths repair most of this. In between the sign matters: at length 2 Fourier features are worth
+# 258, and positive ones 66.
+#
+# A denominator needs terms that cannot cancel, and a memory does not, because multiplying an answer by one positive
+# number per query leaves the order of the symbols unchanged. So a state whose purpose is to recall may drop the
+# denominator, and use both signs.
 #
 # ## 8. Train it
 #
-# Does training help a state to recall? The usual test is *multi-query associative recall*
-# (Arora et al., 2023): a text is a row of pairs, a key and its symbol, and then keys are asked. Ours has 16 pairs, of
-# 128 keys and 64 symbols, and the model has one layer. Each token has a learned key of $d$ numbers, brought to length
-# 1, and a learned value of 16. A token writes its value under the key of the token *before* it, as published models
-# do by a short convolution. So every second write is junk, a key under the symbol before it, and the model must learn
-# to leave it out. Learned for each token are also its gate and strength, and for all the sharpness of softmax and the
-# matrix that reads symbols from answers.
+# Does training help a state to recall? The usual test is *multi-query associative recall* (Arora et al., 2023): a text
+# is a sequence of pairs, each a key and its symbol, and then some keys are asked. Ours has 16 pairs, of 128 keys and 64
+# symbols, and the model has one layer. Each token has a learned key of $d$ numbers, scaled to length 1, and a learned
+# value of 16. A token writes its value under the key of the token *before* it, which published models achieve with a
+# short convolution. As a consequence, every second write is useless, a key under the symbol before it, and the model
+# must learn to leave it out. Each token also has a learned gate and strength. The sharpness of softmax and the matrix
+# that reads symbols from answers are learned, too, and shared by all tokens.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "recall"]
 PAIRS, KEYS, SYMBOLS, WIDTH, NEAR = 16, 128, 64, 16, 8
@@ -668,7 +717,7 @@ def start(rng, d):
     n, width = KEYS + SYMBOLS, WIDTH
     params = {"key": rng.normal(size=(n, d)), "value": rng.normal(size=(n, width)) / width**0.5}
     params |= {"answer": 2 * rng.normal(size=(width, SYMBOLS)), "sharp": np.full(1, np.log(8))}
-    params |= {"far": np.zeros(1)}  # ln of what the state counts beside a window
+    params |= {"far": np.zeros(1)}  # ln of the weight of the state beside a window
     params |= {"late": np.full(1, np.log(0.1))}  # ln of the slope by which later tokens count more
     return params | {"gate": np.full(n, -4.0), "strength": np.zeros(n)}
 
@@ -739,20 +788,22 @@ def trained(rule, d, seed=0, names=PAIRS, rate=0.03, steps=400):
 
 
 # %% [markdown]
-# In the first task all 16 keys differ, and all are asked. In the second there are four keys, written four times
-# each, and the *newest* symbol is asked. The nulls are counts, and "random keys" are those of section 6, with
-# nothing trained. Each rule then learns the first task at $d = 8$, in 400 steps of 32 texts, and is judged on 500
-# new ones.
+# In the first task all 16 keys differ, and all are asked. In the second there are four keys, written four times each,
+# and the *newest* symbol is asked. The baselines are counts, and "random keys" are the keys of section 6, with nothing
+# trained. Each rule learns the first task at $d = 8$, in 400 steps of 32 texts, and is judged on 500 new ones.
 #
-# **Before you run this:** with $d = 8$ and random keys adding recalls 0.55 of 16 pairs. Does training make it all
-# of them, about two thirds, or nothing more?
+# **Before you run this:** with $d = 8$ and random keys, adding recalls 0.55 of 16 pairs. Training can move the keys,
+# but no more than 8 of them can be at right angles. Will training make it recall all pairs, about two thirds, or no
+# more than before?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 tokens, asked, right = texts(np.random.default_rng(99), 500)
 symbols = tokens[:, 1::2] - KEYS
 frequent = np.array([np.bincount(row, minlength=SYMBOLS).argmax() for row in symbols])
 guessed = (frequent[:, None] == right).mean()
-print(f"nulls: chance {1 / SYMBOLS:.3f}, the text's most frequent symbol {guessed:.2f}, ", end="")
+print(
+    f"baselines: chance {1 / SYMBOLS:.3f}, the text's most frequent symbol {guessed:.2f}, ", end=""
+)
 print(f"the window's {NEAR // 2} of {PAIRS} pairs {NEAR / 2 / PAIRS:.2f}")
 tokens, asked, _ = texts(np.random.default_rng(99), 500, 4)
 times = (tokens[:, -NEAR::2, None] == asked[:, None, :]).sum(axis=1)  # in the window
@@ -761,7 +812,7 @@ print(f"four keys: one of a key's four symbols {1 / 4:.2f}, one of those in the 
 
 
 def untrained(d, rng, rule=None, n=PAIRS, count=500):
-    """Random keys and symbols and no junk: the share of right answers."""
+    """Random keys and symbols, no useless writes: the fraction of right answers."""
     k, book = unit(rng, count, n, d), unit(rng, count, SYMBOLS, WIDTH)
     given = rng.integers(SYMBOLS, size=(count, n))
     v = np.take_along_axis(book, given[..., None], axis=1)
@@ -784,27 +835,29 @@ print("trained at d = 8:  ", "  ".join(f"{rule} {x:.2f}" for rule, x in right.it
 cosines = np.asarray(live["add"]["key"])[:KEYS]
 cosines = cosines / np.linalg.norm(cosines, axis=1, keepdims=True)
 square = ((cosines @ cosines.T)[~np.eye(KEYS, dtype=bool)] ** 2).mean()
-floor = (KEYS - 8) / (8 * (KEYS - 1))
+bound = (KEYS - 8) / (8 * (KEYS - 1))
 print(
-    f"mean square cosine of keys: random {1 / 8:.4f}, trained {square:.4f}, least possible {floor:.4f}"
+    f"mean square cosine of keys: random {1 / 8:.4f}, trained {square:.4f}, Welch bound {bound:.4f}"
 )
 
 # %% [markdown] tags=["answer"]
-# Training raises adding from 0.55 to about two thirds of the symbols, not to all of them. The mean square of the
-# cosines of $K$ keys cannot fall below $(K-d)/(d(K-1))$, the *Welch bound*. The trained keys reach it, but for 128
-# keys in 8 dimensions it is hardly less than the $1/d$ of random ones. Learned symbols and read-out help more.
+# Training raises adding from 0.55 to about two thirds of the symbols, not to all of them.
 
 # %% [markdown]
-# The same was recorded for three seeds, which draw start and texts, for four sizes of the state, from a quarter
-# of the number of pairs to twice that number, and for three rates of learning: each row and size takes the rate that
-# does best on 500 other texts. A sixth rule joins: *softmax, slope*, whose exponents grow by a learned
-# number with each token, so that it can tell late from early. In the table are means over seeds, in brackets the
+# Why so little? The mean square of the cosines of $K$ keys cannot fall below $(K-d)/(d(K-1))$, the *Welch bound*. The
+# trained keys reach it, but for 128 keys in 8 dimensions it is hardly less than the $1/d$ of random ones. Learned
+# symbols and read-out help more.
+#
+# The package has a record of the same training for three seeds (which choose start and texts), four sizes of the state,
+# from a quarter of the number of pairs to twice that number, and three learning rates. Each row and size takes the rate
+# that does best on 500 other texts. A sixth rule joins: *softmax, slope*, whose exponents grow by a learned number with
+# each token, so that it can tell late tokens from early ones. The table shows means over seeds and, in brackets, the
 # distance of the farthest seed.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def recorded():
-    """(names, rule, d): the shares of three seeds, at the rate that is best for other texts."""
+    """(names, rule, d): the recall of three seeds, at the rate that is best for other texts."""
     rates, best = {}, {}
     with open(data.FOLDER / "recall.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -845,8 +898,8 @@ for ax, names, title in zip(
         of = np.array([record[names, rule, d] for d in SIZES])
         spread = np.abs(of - of.mean(axis=1, keepdims=True)).max(axis=1)
         ax.errorbar(place, of.mean(axis=1), spread, color=COLORS[i], marker="osD^vX"[i], label=rule)
-    null = 0.25 if names == PAIRS else alone
-    ax.axhline(null, color=COLORS[6], linestyle=":", label="null: window alone")
+    baseline = 0.25 if names == PAIRS else alone
+    ax.axhline(baseline, color=COLORS[6], linestyle=":", label="window alone")
     ax.set(xlabel="state: $d$ rows of 16", title=title, ylim=(0, 1.04))
     ax.set_xticks(place, SIZES)
 axes[0].plot(place, list(random.values()), "--", color=COLORS[1], label="add, random keys")
@@ -857,7 +910,7 @@ first = [np.array([mean[PAIRS, rule, d] for d in SIZES]) for rule in ("add", "wi
 second = [np.array([mean[4, rule, d] for d in SIZES]) for rule in ("decay", "delta")]
 show(
     fig,
-    caption="Compare the two panels: which curves part, and what does a slope do for softmax?",
+    caption="Compare the two panels: which curves separate, and what does a slope do for softmax?",
     alt="Symbols recalled by trained models against the rows of the state, three seeds, two tasks. With 16 different "
     f"keys softmax has {mean[PAIRS, 'softmax', 4]:.2f} at every size; adding {trend(first[0])} from {first[0][0]:.2f} to "
     f"{first[0][-1]:.2f}, {compared(np.array(list(random.values())), first[0], 'above', 'below')} random keys; window and state is "
@@ -868,24 +921,24 @@ show(
 
 # %% [markdown]
 # **Trained states that add or correct recall nearly the same where all keys differ, and correcting is ahead of the
-# other states where keys are repeated.** In the first task delta leads adding and decay, by 0.03 at most. With
-# a row for each pair, $d = 16$, adding has 0.93 of the symbols, where random keys have 0.84. A window takes its four
-# pairs out of the state and learns to weigh the state less, which lifts the total from 0.66 to 0.84 at $d = 8$. But
-# it keeps 192 numbers beside the state's 128, and adding with $d = 16$ recalls more with 256. Softmax recalls all
-# with four numbers a key, but it keeps a cache of every pair.
+# other states where keys are repeated.** In the first task delta leads adding and decay, by 0.03 at most. With a row
+# for each pair, $d = 16$, adding recalls 0.93 of the symbols, where random keys give 0.84. A window takes its four
+# pairs out of the state, and the model learns to give the state less weight, which lifts the total from 0.66 to 0.84 at
+# $d = 8$. But it keeps 192 numbers beside the state's 128, and adding with $d = 16$ recalls more with 256. Softmax
+# recalls everything with four numbers per key, but it keeps a cache of every pair.
 #
-# In the second task delta has 0.91 at $d = 8$ where decay has 0.73. A window with a state has 0.66, little above
-# the 0.60 of the window alone, because what it knows of time is only near or far. Adding and plain softmax know
-# nothing of time, and cannot tell the newest symbol from the three older ones. With a slope softmax has 1.00: it
-# lacked positions, not memory.
+# In the second task delta has 0.91 at $d = 8$ where decay has 0.73. A window with a state has 0.66, little above the
+# 0.60 of the window alone, because all it knows of time is near or far. Adding and plain softmax know nothing of time,
+# and cannot tell the newest symbol from the three older ones. With a slope softmax has 1.00: it lacked positions, not
+# memory.
 #
 # These are models of one layer on made-up texts, trained for 400 steps. In larger models the delta rule has been found
 # ahead of adding at recall (Yang et al., 2024).
 #
-# ## 9. A state is a value, and who keeps a cache
+# ## 9. Going back, and who keeps a cache
 #
-# A cache can be cut back: forget the last five tokens by dropping five rows. In a state they cannot be told apart,
-# but one may *keep* a state. **Nothing in the package changes a state in place, so going back is to use the old
+# A cache can be cut back: to forget the last five tokens, drop five rows. In a state the tokens cannot be separated,
+# but we may *keep* a state. **Nothing in the package changes a state in place, so going back means using the old
 # name.**
 
 # %%
@@ -899,14 +952,14 @@ print(f"the second try and the first differ by {np.abs(to_host(guess - again)).m
 print(f"two maps joined and the state differ by {apart(joined.B, again)}")
 
 # %% [markdown]
-# `chunk_map` is what tokens do to *any* state, $S \mapsto AS + B$, and `then` joins two such maps. By them the
+# `chunk_map` computes what tokens do to *any* state, $S \mapsto AS + B$, and `then` joins two such maps. With them the
 # machines of [lesson 19](19_beyond_one_machine.ipynb) share one text. Servers that overwrite states in place pay for
 # it: vLLM's TPU backend ([pull request 3412](https://github.com/vllm-project/tpu-inference/pull/3412), August 2026,
-# measured in number 3358) gave requests that began alike a stranger's state, and a model of 397 billion weights had
-# 0.01 instead of 0.97 on a test of school mathematics.
+# measured in number 3358) gave requests with the same beginning another request's state, and a model of 397 billion
+# weights scored 0.01 instead of 0.97 on a test of school mathematics.
 #
-# A state is small and forgets, and a cache is large and exact. The models with states in this table are *hybrids*,
-# with a cache in a few layers. Look for the ratio in each row:
+# A state is small and forgets, and a cache is large and exact. The models with states in this table are *hybrids*, with
+# a cache in a few layers. Look at the ratio in each row:
 #
 # | model, date | layers with a state : with a cache | source |
 # |---|---|---|
@@ -926,40 +979,46 @@ print(f"two maps joined and the state differ by {apart(joined.B, again)}")
 # We chose these rows: models with states, and two of a maker that went back. Models of 2026 without states, such as
 # GLM-5.2 and DeepSeek-V4, are left out, so this is no trend. The seven of 2026 with states have about 3 to 5 state
 # layers per cache layer, and six use the delta rule. In a *sparse* cache a learned indexer picks what a query reads.
-# MiniMax went back with M2: by public summaries of its report, hybrids (with sliding windows, too) fell behind on long
-# texts, and states suffer in low precision and are hard to share between requests that begin alike. IBM went back with
-# Granite 4.1 (April 2026). The table was checked in November 2026, and nothing in it was measured here.
+# MiniMax went back with M2. According to public summaries of its report, hybrids (also those with sliding windows) fell
+# behind on long texts, and states suffer in low precision and are hard to share between requests with the same
+# beginning. IBM went back with Granite 4.1 (April 2026). The table was checked in November 2026, and nothing in it was
+# measured here.
 #
-# Where on the thread are we? A comparison became features, brackets moved, and the sum over keys became a state. Now
-# the state also forgets and corrects, and imitates softmax no longer. What remains is the course's own answer: keep
-# exactly what cannot be summed up, and sum up the rest.
+# Looking back over the course: a comparison of every query with every key became a product of features, the brackets
+# moved, and the sum over keys became a state. Now the state also forgets and corrects, and no longer imitates softmax.
+# What remains is the course's own answer: keep exactly what cannot be summarised, and summarise the rest.
 #
 # ## Take away
 #
 # - A state is a regression that runs while you read: adding does not look, a gate forgets, the delta rule corrects.
-# - One line with a gate, a strength and an erasing key is ten models, in chunks one triangular system.
-# - Gates are sums of logarithms from token to token, by halving; its levels with weights are log-linear attention.
+# - One line with a gate, a strength and an erasing key is ten models, and in chunks one triangular system.
+# - Gates become sums of logarithms from token to token, computed by halving. Its levels, with weights, give log-linear
+#   attention.
 # - With its strength chosen, the delta rule is ahead of adding and decay where keys are repeated, and level with adding
 #   or a little ahead where all differ. At $\beta = 1$ it falls behind there as keys approach one per dimension.
-# - Keys that share a large mean: take it off first.
+# - If keys share a large mean, subtract it first.
 #
 # ## Where it breaks
 #
-# - The trained model has one layer, 128 keys and 16 pairs. What a large model recalls, only a measurement says.
+# - The trained model has one layer, 128 keys and 16 pairs. What a large model recalls, only a measurement can say.
 # - The delta rule needs $0 \le \beta\|k\|^2 \le 2$, and an erasing key that is not along $k$ may let the state grow.
 # - A state of fixed size loses to a cache where every detail of a long text may be asked.
 #
 # ## Exercises
 #
 # In `exercises/20_after_the_performer.ipynb`: the blocks of keys that a row reads; adding or correcting, and how
-# strongly; gates by channel, by halving.
+# strongly; one gate per channel, by halving.
 #
 # ## Further reading
 #
-# - [Schlag et al. (2021)](references.md#schlag-2021), [Yang et al. (2024)](references.md#yang-2024). The delta rule, and in chunks.
+# - [Schlag et al. (2021)](references.md#schlag-2021), [Yang et al. (2024)](references.md#yang-2024). The delta rule,
+#   and in chunks.
 # - [Sun et al. (2023)](references.md#sun-2023), [Dao & Gu (2024)](references.md#dao-2024),
 #   [Yang et al. (2023)](references.md#yang-2023), [Peng et al. (2021)](references.md#peng-2021). Gates.
-# - [Yang, Kautz & Hatamizadeh (2025)](references.md#yang-2025), [Hatamizadeh, Choi & Kautz (2026)](references.md#hatamizadeh-2026),
-#   [Hu et al. (2025)](references.md#hu-2025). Both, and erasing apart.
-# - [Guo et al. (2025)](references.md#guo-2025). Levels. [Wang, Shi & Fox (2025)](references.md#wang-2025). All of it as regression.
-# - [Arora et al. (2023)](references.md#arora-2023). Recall. [Zhang et al. (2025)](references.md#zhang-2025). Trained models moved to learned maps.
+# - [Yang, Kautz & Hatamizadeh (2025)](references.md#yang-2025),
+#   [Hatamizadeh, Choi & Kautz (2026)](references.md#hatamizadeh-2026), [Hu et al. (2025)](references.md#hu-2025). Both,
+#   and a separate erasing key.
+# - [Guo et al. (2025)](references.md#guo-2025). Levels. [Wang, Shi & Fox (2025)](references.md#wang-2025). All of it as
+#   regression.
+# - [Arora et al. (2023)](references.md#arora-2023). Recall. [Zhang et al. (2025)](references.md#zhang-2025). Trained
+#   models converted to learned maps.

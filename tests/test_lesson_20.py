@@ -61,7 +61,7 @@ def test_comba_erases_what_the_state_says_before_the_gate(lesson):
     k, v, beta = unit(rng, 40, 6), rng.normal(size=(40, 3)), rng.uniform(size=40)
     token = -rng.exponential(0.5, size=40)
     given = {"xp": np, "k": k, "beta": beta, "token": token}
-    p = definitions(LESSON, MODEL | {"share"}, given)["share"]
+    p = definitions(LESSON, MODEL | {"erased"}, given)["erased"]
     for i, a in enumerate(np.exp(token)):  # as fla's kernel
         S = a * S + beta[i] * np.outer(k[i], v[i] - 0.8 * k[i] @ S)
     np.testing.assert_allclose(lesson["by_hand"](k, k, v, beta, token, p)[0], S)
