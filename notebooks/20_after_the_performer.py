@@ -59,9 +59,9 @@ def apart(a, b):
 # \text{correct: } S + \beta\, k\,(v - S^\top k)^\top .$$
 #
 # Adding never looks at what $S$ says already. Decay multiplies everything old by a number $a$ in $[0, 1]$, the *gate*.
-# Correcting first computes the error $v - S^\top k$ of the state's answer, and writes only this error, with a
-# *strength* $\beta$. This third rule is called the *delta rule*. One loop can do all three. In it, `log_decay` holds
-# $\ln a$; `erase` is needed only in section 3:
+# Correcting writes only the error $v - S^\top k$ of the state's answer, with a *strength* $\beta$. This third rule is
+# called the *delta rule*. One loop can do all three. In it, `log_decay` holds $\ln a$; `erase` is needed only in
+# section 3:
 
 
 # %%
@@ -331,9 +331,7 @@ print(f"two chunks by hand and delta_attention differ by {apart(xp.concat([first
 # is NaN. And with one gate per channel, $e^{g_i - g_j}$ is a different vector for each pair. It is tempting to split it
 # into $(q_i e^{g_i})^\top (k_j e^{-g_j})$, but $e^{-g_j}$ grows as gates close: a kernel of ExecuTorch gave NaN where
 # several gates of about $10^{-11}$ met in one chunk
-# ([pull request 21417](https://github.com/pytorch/executorch/pull/21417), July 2026). Measuring $g$ from the middle of
-# a chunk only halves the exponents, and then a *later* gate changes an earlier row by rounding (flash-linear-attention,
-# [pull request 1242](https://github.com/fla-org/flash-linear-attention/pull/1242), September 2026).
+# ([pull request 21417](https://github.com/pytorch/executorch/pull/21417), July 2026).
 #
 # The remedy is *halving*. Cut the chunk in two. A late row $i$ sees an early key $j$ across the border, so split the
 # decay at the border: from $j$ to the border, and from the border to $i$. Both exponents are sums of $\ln a \le 0$, and
@@ -350,7 +348,7 @@ print(f"two chunks by hand and delta_attention differ by {apart(xp.concat([first
 # = \sum_{\ell} \lambda_{i\ell}\; S_{i\ell}^\top q_i .$$
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def level_of(L):
     """The level of each pair (L, L): the binary digits of i ^ j, and −1 in the future."""
     i, j = np.indices((L, L))
@@ -513,9 +511,9 @@ for pairs in (16, 32, 64, 128, 256):
 # $\beta = 1$ it is behind at 32 pairs already. If the answers of the delta rule are scaled as well, it beats adding in
 # each row, and by most when there are few pairs.
 #
-# When do we want the latest value? To find out, let a value be one of 64 symbols, each a random direction of
-# $\mathbb{R}^{32}$, and take the symbol that fits best as the answer. The rival is softmax attention over a cache,
-# sharpened to $e^{32 k^\top k'}$. There are five tasks in $\mathbb{R}^{32}$:
+# When do we want the latest value? Let a value be one of 64 symbols, each a random direction of $\mathbb{R}^{32}$, and
+# take the symbol that fits best as the answer. The rival is softmax attention over a cache, sharpened to
+# $e^{32 k^\top k'}$. There are five tasks in $\mathbb{R}^{32}$:
 #
 # - 48 different keys;
 # - 16 keys, written 16 times each in turn, the *latest* value asked;
@@ -729,6 +727,7 @@ def delta(p, now, q, k, v):
     return q @ (k.mT @ jnp.linalg.solve(jnp.eye(k.shape[1]) + N, strength * v))
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input", "recall"]
 def decay(p, now, q, k, v):
     g = jnp.cumsum(-jax.nn.softplus(p["gate"][now]), axis=1)
     return q @ (k.mT @ (jnp.exp(g[:, -1:] - g)[..., None] * v))
@@ -742,7 +741,6 @@ def scores(rule, p, tokens, asked):
     return STATES[rule](p, now, q, k, p["value"][now]) @ p["answer"]
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input", "recall"]
 def window(p, now, q, k, v):  # the last 8 tokens by a sharp kernel, the others through the state
     products, near = q @ k.mT, jnp.arange(k.shape[1]) >= k.shape[1] - NEAR
     sharp = jnp.exp(jnp.exp(p["sharp"]) * (products - 1))
@@ -984,9 +982,8 @@ print(f"two maps joined and the state differ by {apart(joined.B, again)}")
 # beginning. IBM went back with Granite 4.1 (April 2026). The table was checked in November 2026, and nothing in it was
 # measured here.
 #
-# Looking back over the course: a comparison of every query with every key became a product of features, the brackets
-# moved, and the sum over keys became a state. Now the state also forgets and corrects, and no longer imitates softmax.
-# What remains is the course's own answer: keep exactly what cannot be summarised, and summarise the rest.
+# Now the state also forgets and corrects, and no longer imitates softmax. The course's own answer remains: keep exactly
+# what cannot be summarised, and summarise the rest.
 #
 # ## Take away
 #

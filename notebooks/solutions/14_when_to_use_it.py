@@ -13,8 +13,8 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. What attention cannot see
 #
-# *●○○ · 8 minutes.* Somebody has changed the keys of a head. Say whether softmax attention can notice: return
-# `True` if every query gives the same weights with both tables of keys, whatever the query is.
+# *●○○ · 8 minutes.* Somebody has changed the keys of a head. Can softmax attention notice? Return `True` if
+# every query gets the same weights from both tables of keys, whatever the query is.
 
 
 # %% nbgrader={"grade": false, "grade_id": "same_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -32,9 +32,9 @@ checks.same_weights(same_weights)
 # %% [markdown]
 # ## 2. The kernel from centred features
 #
-# *●●○ · 25 minutes.* Queries can be shifted as well as keys. Estimate $\exp(x^\top y)$ itself, for all pairs
-# of rows, without bias, from the positive features of $x - b$ and of $y - c$. Before you write a line, multiply out
-# $(x - b)^\top (y - c)$. Which of the terms that are left would cancel in attention, and which would not?
+# *●●○ · 25 minutes.* Queries can be shifted as well as keys. Give an unbiased estimate of $\exp(x^\top y)$ itself, for
+# all pairs of rows, from the positive features of $x - b$ and $y - c$. Before you write any code, multiply out
+# $(x - b)^\top (y - c)$. Which of the remaining terms would cancel in attention, and which would not?
 
 
 # %% nbgrader={"grade": false, "grade_id": "centred_estimates", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -55,18 +55,18 @@ checks.centred_estimates(centred_estimates)
 # %% [markdown]
 # ## 3. Data that centring makes worse
 #
-# *●●○ · 20 minutes.* The shift $\bar q + \bar k$ makes the mean of $\|z\|^2$ least. But the relative variance
-# is made by the mean of $e^{\|z\|^2}$, which is not the same. Find queries and keys, at most 50 of each, with no
-# entry beyond 3 in size, whose `attention.relative_variance` is at least ten times as large *after* centring as
-# before. Before you write a line: should the keys that are far from the mean be many, or few?
+# *●●○ · 20 minutes.* The shift $\bar q + \bar k$ minimises the mean of $\|z\|^2$. But the relative variance
+# depends on the mean of $e^{\|z\|^2}$, which is not the same. Find queries and keys, at most 50 of each, with no
+# entry larger than 3 in absolute value, whose `attention.relative_variance` is at least ten times as large *after*
+# centring as before. Think first: should the keys that are far from the mean be many, or few?
 
 
 # %% nbgrader={"grade": false, "grade_id": "worse_when_centred", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def worse_when_centred():
-    """→ q (n, d) and k (p, d), which the shift of the keys by the sum of the means makes worse."""
+    """→ q (n, d) and k (p, d), for which centring the keys makes the variance larger."""
     ### BEGIN SOLUTION
     k = np.full((20, 1), -2.0)
-    k[0] = 2.0  # alone, and as far from 0 as the others: the mean goes to them, away from it
+    k[0] = 2.0  # alone, and as far from 0 as the others: the mean moves to them, away from it
     return np.zeros((20, 1)), k
     ### END SOLUTION
 
@@ -83,16 +83,16 @@ checks.worse_when_centred(worse_when_centred)
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # Subtract $s_g$ from the keys of group $g$. Their features then estimate $e^{q'^\top (k' - s_g)}$,
-# so $e^{q'^\top s_g}$ has to multiply $\varphi(k' - s_g)$. With one shift that factor is the same
-# for all keys of a query, and cancels. With two, $e^{q'^\top (s_1 - s_2)}$ is left between the
-# groups, and it depends on the query, so the factor cannot be a function of the key alone.
+# so $\varphi(k' - s_g)$ has to be multiplied by $e^{q'^\top s_g}$. With one shift this factor is
+# the same for all keys of a query, and cancels. With two, the factor $e^{q'^\top (s_1 - s_2)}$ remains
+# between the groups, and it depends on the query, so the factor cannot be a function of the key alone.
 #
 # But it is a function of the query and the *group*, and that is enough: keep a state for each
 # group, read both with $\varphi(q')$, multiply what comes from group $g$, numerator and
 # denominator, by $e^{q'^\top s_g}$, and add before you divide. That is attention with $2m$
 # features. The numbers in the state and the work of reading double, but not the work of making the
 # states, because a key goes into one of them only. In return, with $s_g = \bar q' + \bar k'_g$ and
-# with $p_1$ and $p_2$ for the shares of the groups, the mean of $\|q' + k' - s_g\|^2$ is less than
+# with the fractions $p_1$ and $p_2$ of keys in the groups, the mean of $\|q' + k' - s_g\|^2$ is smaller than
 # with one shift by $p_1 p_2 \|\bar k'_1 - \bar k'_2\|^2$. This was in the exponent of the relative
-# variance, so it pays where the groups lie far apart. In a decoder groups and shifts have to be
+# variance, so two shifts pay where the groups are far apart. In a decoder groups and shifts have to be
 # known beforehand, as the one shift had to be.

@@ -16,13 +16,13 @@ from performer_course import checks
 # ## 1. The narrowest window
 #
 # *●○○ · 8 minutes.* You have the attention weights of a head, `A` (L, L), whose rows add up to 1. How wide a window does it
-# need? Give the least $b$ for which keys with $|i - j| \le b$ hold at least the given part of the weight, in the mean over
-# all rows.
+# need? Return the smallest $b$ for which the keys with $|i - j| \le b$ hold at least the given part of the weight, on
+# average over all rows.
 
 
 # %% nbgrader={"grade": false, "grade_id": "narrowest_window", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def narrowest_window(A, part):
-    """A (L, L), 0 < part < 1 → the least b, a whole number."""
+    """A (L, L), 0 < part < 1 → the smallest b, a whole number."""
     ### BEGIN SOLUTION
     i, j = np.indices(A.shape)
     weight_at = np.bincount(np.abs(i - j).ravel(), weights=A.ravel())  # at each distance
@@ -36,10 +36,10 @@ checks.narrowest_window(narrowest_window)
 # %% [markdown]
 # ## 2. One denominator
 #
-# *●●● · 35 minutes.* A pair is near or far, never both. Let near keys, $|i - j| \le b$, weigh
-# $e^{q_i^\top k_j / \sqrt d}$, and all others $\varphi(q_i)^\top \varphi(k_j)$, with features that
-# are given and positive. Divide by the sum of *all* the weights of a row. An $L \times L$ array is not
-# allowed at any time. (Features make sums over all keys easy. What do these count that they should not?)
+# *●●● · 35 minutes.* A pair is either near or far. Give near keys, $|i - j| \le b$, the weight
+# $e^{q_i^\top k_j / \sqrt d}$, and all other keys the weight $\varphi(q_i)^\top \varphi(k_j)$, where the features are
+# given and positive. Divide by the sum of *all* the weights of a row. You may never create an $L \times L$ array.
+# (With features, sums over all keys are easy. Which terms do these sums contain that they should not?)
 
 
 # %% nbgrader={"grade": false, "grade_id": "near_and_rest", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -52,7 +52,7 @@ def near_and_rest(q, k, v, phi_q, phi_k, band):
         i = np.arange(max(0, -offset), min(L, L - offset))
         j = i + offset
         exact = np.exp((q[i] * k[j]).sum(axis=1) / math.sqrt(d))
-        # Safe unless the features of near keys dwarf the row: then sum each side of the band apart.
+        # Accurate unless features of near keys dominate the row: then sum each side separately.
         change = exact - (phi_q[i] * phi_k[j]).sum(axis=1)  # near keys: not by features
         above[i] += change[:, None] * v[j]
         below[i] += change
@@ -76,12 +76,12 @@ checks.near_and_rest(near_and_rest)
 # every other in the first layer. But it travels in a sum over all keys, of $F$ features by $e + 1$
 # numbers, in which it is one term among $L$.
 #
-# One token, the same for all rows, either can copy: the far field at once, if some feature is large
+# Either can copy one token, the same for all rows: the far field at once, if some feature is large
 # for that key and small for all others, and the queries have that feature alone; the band after its
 # 32 layers, if each has scores sharp enough to pass the token on. To copy *each* token over half a
-# sequence is another matter. That matrix has $L/2$ rows with a one in a different column each, so
+# sequence is a different task. Its matrix has $L/2$ rows with a one in a different column each, so
 # all its $L/2$ singular values are 1. A far field of one map has rank $F$ at most, so in one layer
 # it misses the matrix by at least $L/2 - F$ in squared Frobenius norm, of $L/2$. The band can do it,
-# because a shift by $b$ tokens lies in the band, and 32 such shifts, one after the other, are the
-# copy. So reach is not capacity: the far field has the first, the band the second, and exact
-# attention has both, at $O(L^2)$.
+# because a shift by $b$ tokens lies in the band, and 32 such shifts, one after another, make
+# the copy. Reach is not the same as capacity: the far field has reach, the band has capacity, and
+# exact attention has both, at a cost of $O(L^2)$.

@@ -14,9 +14,9 @@ from performer_course import checks, theory
 # ## 1. The blocks that a row reads
 #
 # *●○○ · 8 minutes.* Log-linear attention gives row $i$ a state for each level, and each state holds one block of
-# keys. Return the numbers of keys in these blocks for row `i`, counted from 0, the nearest block first. It begins with 1, the token
-# itself; all keys $0, \dots, i$ must be in one of them. No table of $L \times L$ pairs, please: what do the binary digits of
-# $i$ say?
+# keys. Return the sizes of these blocks for row `i`, counted from 0, with the nearest block first. The list begins with 1,
+# the token itself, and every key $0, \dots, i$ is in one block. Do not build a table of $L \times L$ pairs. What do the
+# binary digits of $i$ tell you?
 
 
 # %% nbgrader={"grade": false, "grade_id": "blocks_of", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -34,9 +34,9 @@ checks.blocks_of(blocks_of)
 # ## 2. Add or correct, and how strongly?
 #
 # *●●○ · 25 minutes.* A reader writes $n$ pairs, with unit keys in random directions of $\mathbb{R}^d$, and
-# is then asked for one of them. `odds[age]` is the probability that it is asked for the pair of this age, the
-# newest at 0. It may use the delta rule with one of the `strengths`, or add and scale its answers by the best
-# number. Which has the least expected error? `performer_course.theory` has the errors of both. Return the
+# is then asked for one of them. `odds[age]` is the probability that the pair of this age is asked for, where the
+# newest has age 0. The reader may use the delta rule with one of the `strengths`, or add and scale its answers by
+# the best number. Which choice has the smallest expected error? `performer_course.theory` has the errors of both. Return the
 # strength, or 0 for adding.
 
 
@@ -54,16 +54,16 @@ def strength_for(n, d, odds, strengths):
 checks.strength_for(strength_for)
 
 # %% [markdown]
-# ## 3. Gates by channel, by halving
+# ## 3. One gate per channel, by halving
 #
-# *●●● · 40 minutes.* Give the matrix of weights
+# *●●● · 40 minutes.* Compute the matrix of weights
 #
 # $$M_{ij} = \sum_c q_{ic}\, a_{j+1,c} \cdots a_{ic}\; k_{jc} \quad (j \le i), \qquad M_{ij} = 0 \quad (j > i)$$
 #
-# of a chunk with gates by channel. `log_decay` holds $\ln a$, which may be as low as $-\infty$, and L is a
-# power of two. In float32 every entry must be finite and right to four digits, and no row may change, not by a
-# bit, when a gate after it does. The end of the lesson's section 4 says how. (A loop over rows can
-# be right, too; halving needs $\log_2 L$ rounds of products.)
+# of a chunk with one gate per token and channel. `log_decay` holds $\ln a$, which may be as low as $-\infty$, and L
+# is a power of two. In float32 every entry must be finite and correct to four digits, and no row may change by a
+# single bit when a later gate changes. The end of the lesson's section 4 says how. (A loop over rows can also be
+# right; halving needs $\log_2 L$ rounds of products.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "gated_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -91,19 +91,19 @@ checks.gated_weights(gated_weights)
 # %% [markdown]
 # ## To think about
 #
-# A text is a row of bits, and a model shall say after each whether it has seen an odd number of ones. Section
-# 3 does it with the delta rule and $\beta = 2$. Why can no state do it that is only added to and gated, with
-# gates in $[0, 1]$, however large it is? (Think of a text of ones alone.)
+# A text is a string of bits, and after each bit a model has to say whether it has seen an odd number of ones.
+# Section 3 does this with the delta rule and $\beta = 2$. Why can no state do it that only adds and decays, with
+# gates in $[0, 1]$, however large it is? (Think of a text that consists of ones.)
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# On a text of ones alone every token does the same: each entry of the state goes from $s$ to $a s + b$, with
+# On a text of ones every token does the same: each entry of the state goes from $s$ to $a s + b$, with
 # its own $a$ in $[0, 1]$ and its own $b$. After $n$ tokens such an entry is a constant plus a multiple of $a^n$
-# (or, for $a = 1$, a straight line in $n$). It only rises or only falls. What is read is a sum over the $d$
-# channels, $c + \sum_c w_c\, a_c^n$, perhaps with a line. The right answer changes sides with every token:
+# (or, for $a = 1$, a straight line in $n$). It only rises or only falls. The answer is a sum over the $d$
+# channels, $c + \sum_c w_c\, a_c^n$, perhaps with a line. The right answer changes sign with every token:
 # odd, even, odd, even. But a sum of $d$ exponentials with positive bases and a line can cross zero at most
-# $d + 1$ times, so sooner or later it stays on one side. A larger state only puts that off.
+# $d + 1$ times, so sooner or later its sign no longer changes. A larger state only delays this.
 #
 # Corrections are different because the factor along the key is $1 - \beta\|k\|^2$, and that may be negative.
-# With $\beta = 2$ and $\|k\| = 1$ it is $-1$, and $(-1)^n$ changes sides for ever. Negative factors are the
-# point, not the delta rule as such: a gate that is allowed to be $-1$ can do it, too. Gates that are made by
-# $e^{\ln a}$ cannot be.
+# With $\beta = 2$ and $\|k\| = 1$ it is $-1$, and $(-1)^n$ changes sides for ever. Negative factors matter
+# here, and not the delta rule as such: a gate that is allowed to be $-1$ can also do it. Gates of the form
+# $e^{\ln a}$ cannot be negative.

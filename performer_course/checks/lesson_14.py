@@ -31,7 +31,7 @@ def changed_keys(rng):
         "one vector added to all keys": (k, k + one),
         "the keys multiplied by 2": (k, 2 * k),
         "two keys swapped": (k, k[[1, 0, 2, 3, 4, 5]]),
-        "the keys turned": (k, k @ turn),
+        "the keys rotated": (k, k @ turn),
         "a number of its own added to each key": (k, k + rng.normal(size=(6, 1))),
         "a vector added to half of the keys": (k, k + one * (np.arange(6) < 3)[:, None]),
         "moved where some queries do not look": (k, k + rng.normal(size=(6, 1)) * [0, 1, -1]),
@@ -52,11 +52,11 @@ def at_zero(k, other):
 SEEN = {
     "nothing": "equal keys give equal weights.",
     "one number added to all entries": "one number in all entries is one vector for all keys.",
-    "one vector added to all keys": "one vector for all keys changes all scores of a query alike.",
+    "one vector added to all keys": "one vector for all keys adds one number to all scores of a query.",
     "the keys multiplied by 2": "keys twice as long make weights more unequal.",
-    "two keys swapped": "the weights are swapped, too: key by key they are not the same.",
-    "the keys turned": "distances between keys stay, but the query was not turned with them.",
-    "a number of its own added to each key": "each key was moved by another vector.",
+    "two keys swapped": "the weights are swapped as well: key by key they differ.",
+    "the keys rotated": "distances between keys stay, but the query was not rotated with them.",
+    "a number of its own added to each key": "each key was moved by a different vector.",
     "a vector added to half of the keys": "only one half of the keys was moved.",
     "moved where some queries do not look": "a query of ones sees no change here, but others do.",
 }
@@ -64,7 +64,7 @@ SAME = [
     (lambda k, other: np.allclose(k, other), SEEN["one number added to all entries"]),
     (lambda k, other: np.ptp(other - k) < 1e-9, SEEN["one vector added to all keys"]),
     (at_zero, SEEN["the keys multiplied by 2"]),
-    (lambda k, other: np.allclose(distances(k), distances(other)), SEEN["the keys turned"]),
+    (lambda k, other: np.allclose(distances(k), distances(other)), SEEN["the keys rotated"]),
     (
         lambda k, other: np.allclose(k.mean(axis=0), other.mean(axis=0)) or unseen(k, other),
         SEEN["two keys swapped"],
@@ -106,7 +106,7 @@ def centred(x, y, b, c, W, half=0.5, rest=both):
 
 
 CENTRED = [
-    (partial(centred, rest=lambda *_: 0), "this estimates exp((x − b)ᵀ(y − c)): what is left?"),
+    (partial(centred, rest=lambda *_: 0), "this estimates exp((x − b)ᵀ(y − c)): what remains?"),
     (partial(centred, rest=lambda b, c, x, y: y @ b), "cᵀ(x − b) is missing."),
     (partial(centred, rest=lambda b, c, x, y: ((x - b) @ c)[:, None]), "bᵀy is missing."),
     (partial(centred, rest=lambda b, c, x, y: y @ b + (x @ c)[:, None]), "bᵀc counts twice."),
@@ -137,7 +137,7 @@ def centred_estimates(estimate):
 
 
 def lonely(far, crowd, n=20, others=1):
-    """n keys, of which `others` stand at `far` and the rest at `crowd`; all queries are 0."""
+    """n keys, of which `others` are at `far` and the rest at `crowd`; all queries are 0."""
 
     def make():
         k = np.full((n, 1), crowd)
@@ -147,10 +147,10 @@ def lonely(far, crowd, n=20, others=1):
     return make
 
 
-AS_IT_SHOULD = "it goes from {:.3g} to {:.3g}, as it should: which pair rules the mean of e^t?"
+AS_IT_SHOULD = "it goes from {:.3g} to {:.3g}, no increase: which pair dominates the mean of e^t?"
 LOPSIDED = "the means add up to 0, so the shift changes nothing: make the data lopsided."
-NOT_TEN = "it grows {:.3g} times, not ten: let fewer keys stand alone, further from the others."
-SMALL = "at most 50 queries and 50 keys, and no entry beyond 3 in size."
+NOT_TEN = "it grows {:.3g} times, not ten: move fewer keys, and further from the others."
+SMALL = "at most 50 queries and 50 keys, and no entry above 3 in absolute value."
 
 
 @check(

@@ -13,12 +13,12 @@ def by_digits(i):
 
 
 BLOCKS = [
-    (lambda i: by_digits(i)[1:], "the token itself is a block, too: begin with 1."),
+    (lambda i: by_digits(i)[1:], "the token itself is also a block: begin with 1."),
     (lambda i: np.append(1, by_digits(i)[:0:-1]), "the nearest block first: it is the smallest."),
     (lambda i: by_digits(i)[::-1], "the nearest block first, and that is the token itself."),
-    (lambda i: by_digits(i + 1)[1:], "the token itself stands apart: take the digits of i."),
+    (lambda i: by_digits(i + 1)[1:], "the token itself is separate: take the digits of i."),
     (lambda i: by_digits((1 << i.bit_length()) - 1), "only where i has a 1 is there a block."),
-    (lambda i: np.append(1, 2 * by_digits(i)[1:]), "a digit is worth half of that."),
+    (lambda i: np.append(1, 2 * by_digits(i)[1:]), "each block has half this size."),
 ]
 
 
@@ -49,12 +49,12 @@ def chosen(
 
 
 CHOSEN = [
-    (chosen(lambda odds, law: law.mean()), "weigh each age by its odds: is this the mean?"),
-    (chosen(lambda odds, law: odds[::-1] @ law), "the newest pair has the age 0: turned?"),
+    (chosen(lambda odds, law: law.mean()), "weight each age by its odds: is this the mean?"),
+    (chosen(lambda odds, law: odds[::-1] @ law), "the newest pair has age 0: reversed?"),
     (chosen(add=lambda n, d: np.inf), "adding may be better than every strength: compare with it."),
-    (chosen(add=theory.additive_recall), "adding may scale: it errs (n − 1)/(d + n − 1)."),
+    (chosen(add=theory.additive_recall), "adding may scale: its error is (n − 1)/(d + n − 1)."),
     (chosen(add=lambda n, d: -1.0), "a strength may be better than adding: compare."),
-    (chosen(give=lambda strengths, best: best), "that is the place of the strength in its list."),
+    (chosen(give=lambda strengths, best: best), "return the strength, not its index in the list."),
 ]
 
 
@@ -128,9 +128,9 @@ def from_the_end(q, k, a):
 
 POSITIVE = "not finite where ln a = {:g}: an exponent is positive."
 NOT_A_NUMBER = "−∞ − (−∞) is NaN: add logarithms, never subtract them."
-BOUND = "not exactly 0 behind gates with ln a = {:g}: is there a bound? e^−∞ is 0."
+BOUND = "not exactly 0 after gates with ln a = {:g}: is there a bound? e^−∞ is 0."
 LOST = "digits are lost where ln a = {:g}: a bound, or a difference? Sum from the border on."
-LATER = "a row before {} moved when gate {} did: it is computed relative to a later place."
+LATER = "a row before {} moved when gate {} did: it is computed relative to a later position."
 GATED = [
     (lambda q, k, a: np.tril(q @ k.T), "nothing fades: where do the gates come in?"),
     (lambda q, k, a: fading(q, k * np.exp(a), a), "a key does not fade by its own gate."),
