@@ -55,7 +55,7 @@ SEEN = {
     "a number of its own added to each key": "each key was moved by a different vector.",
     "a vector added to half of the keys": "only one half of the keys was moved.",
     "moved within a plane": "a query of ones sees no change here, but others do.",
-    "one key moved by 0.001": "one key moved by 0.001, far more than rounding: compare more closely.",
+    "one key moved by 0.001": "one key moved by 0.001, far more than rounding: compare closely.",
 }
 SAME = [
     (lambda k, other: np.allclose(k, other), SEEN["one number added to all entries"]),
@@ -106,6 +106,7 @@ def centred(x, y, b, c, W, half=0.5, rest=both):
 CENTRED = [
     (partial(centred, rest=lambda *_: 0), "this estimates exp((x − b)ᵀ(y − c)): what remains?"),
     (partial(centred, rest=lambda b, c, x, y: y @ b), "cᵀ(x − b) is missing."),
+    (partial(centred, rest=lambda b, c, x, y: (y - c) @ b), "cᵀx is missing."),
     (partial(centred, rest=lambda b, c, x, y: ((x - b) @ c)[:, None]), "bᵀy is missing."),
     (partial(centred, rest=lambda b, c, x, y: y @ b + (x @ c)[:, None]), "bᵀc counts twice."),
     (partial(centred, rest=lambda b, c, x, y: both(b, c, x, y) + 2 * b @ c), "−bᵀc, not +bᵀc."),
