@@ -283,8 +283,8 @@ show(
 # %% [markdown]
 # ## 3. Shift the keys
 #
-# Two faults of drawn features can be mended without training. The first is that queries and keys of a trained head have
-# means far from zero. Write $x = q\,d^{-1/4}$ for a scaled query, $y = k\,d^{-1/4}$ for a scaled key, and $z = x + y$,
+# Two faults of drawn features can be mended without training. The first is that the means of trained queries and keys
+# are not near zero. Write $x = q\,d^{-1/4}$ for a scaled query, $y = k\,d^{-1/4}$ for a scaled key, and $z = x + y$,
 # whose length decides the error of a weight. Now subtract one vector $s$ from all keys, and let $s' = s\,d^{-1/4}$:
 #
 # $$\begin{aligned}
