@@ -27,7 +27,7 @@ from performer_course.figures import COLORS, show, trend
 # %% [markdown]
 # ## 1. Directions in the plane
 #
-# A well-known way to reduce variance by dependent draws is *antithetic sampling*: with each $\omega$ one also uses
+# A well-known way to reduce variance with dependent draws is *antithetic sampling*: for each $\omega$ we also use
 # $-\omega$. It is no help here, because the cosine is an even function, so that $\omega$ and $-\omega$ contribute the
 # same number to the estimate. For our purposes a direction in the plane is therefore a line through the origin. Two
 # such lines form two angles, which add up to 180 degrees. If the lines are orthogonal, both angles are 90 degrees.
@@ -196,10 +196,10 @@ for m in (4, 8, 16):
     print(f"{orthogonal(r, m, d) / independent(r, m):8.3f} {1 - (m - 1) / (d + 2):12.3f}")
 
 # %% [markdown]
-# **At small distances, $d$ orthogonal directions in $d$ dimensions have $3/(d+2)$ times the variance of $d$
-# independent ones.** In 16 dimensions that is a sixth, and in 64 dimensions it is less than a twentieth. So the gain
-# grows with the dimension, but it takes as many directions as there are dimensions: with four directions in 16
-# dimensions, 0.83 of the variance remains.
+# **At small distances, $d$ orthogonal directions in $d$ dimensions have $3/(d+2)$ times the variance of $d$ independent
+# ones.** In 16 dimensions that is a sixth, and in 64 dimensions it is less than a twentieth. So the gain grows with the
+# dimension, but to get all of it we need as many directions as dimensions: with four directions in 16 dimensions, 0.83
+# of the variance remains.
 #
 # ## 3. Random orthogonal matrices from QR
 #
@@ -209,17 +209,17 @@ for m in (4, 8, 16):
 # *uniform*: its distribution is the *Haar measure*, which prefers no orientation. To see this, multiply $G$ by any
 # orthogonal matrix $O$. Gram–Schmidt combines the columns with coefficients that depend only on their inner products,
 # which $O$ preserves, so applied to $OG$ it returns $OQ$. But $OG$ has the same distribution as $G$, so $OQ$ has the
-# same distribution as $Q$. The transpose of $Q$ is uniform as well, so the rows of $Q$ serve as directions just as well
-# as its columns.
+# same distribution as $Q$. The transpose of a uniform matrix is also uniform, so the rows of $Q$ can serve as
+# directions just as its columns can.
 #
-# In practice one calls `numpy.linalg.qr`, which uses LAPACK and loses fewer digits. It returns the *QR decomposition*
-# $G = QR$, where $Q$ has orthonormal columns and $R$ is upper triangular. However, LAPACK does not subtract
-# projections. It applies *Householder reflections*, which mirror all of space in a hyperplane. The first one maps $g$,
-# the first column of $G$, onto the first axis. Two reflections do that: one maps $g$ to the point at $+\|g\|$ on the
-# axis, the other to the point at $-\|g\|$. LAPACK takes the point that is farther from $g$, because the hyperplane is
-# found from the difference of $g$ and its image, and a difference of two nearly equal vectors would lose digits. If
-# $g_1$ is the first entry of $g$, we therefore have $R_{11} = -\operatorname{sign}(g_1)\, \|g\|$, and the first column
-# of $Q$ is $g / R_{11}$.
+# In practice we call `numpy.linalg.qr`, which uses LAPACK and loses fewer digits to rounding than Gram–Schmidt. It
+# returns the *QR decomposition* $G = QR$, where $Q$ has orthonormal columns and $R$ is upper triangular. However,
+# LAPACK does not subtract projections. It applies *Householder reflections*, which mirror the whole space in a
+# hyperplane. The first of them maps $g$, the first column of $G$, onto the first axis. Two reflections do that: one
+# maps $g$ to the point at $+\|g\|$ on the axis, the other to the point at $-\|g\|$. LAPACK takes the point that is
+# farther from $g$, because the hyperplane is computed from the difference of $g$ and its image, and subtracting two
+# nearly equal vectors would lose digits. If $g_1$ is the first entry of $g$, we therefore have
+# $R_{11} = -\operatorname{sign}(g_1)\, \|g\|$, and the first column of $Q$ is $g / R_{11}$.
 #
 # **Before you run this:** LAPACK factors 400 Gaussian matrices as $G = QR$. In how many of the draws is the first
 # entry of the first column of $Q$ positive: in all of them, in half of them, or in none?
@@ -258,8 +258,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# In none of the draws is the first entry of the first column of $Q$ positive, because this entry is
-# $g_1 / R_{11} = -|g_1| / \|g\|$.
+# In none of them, because the first entry of the first column of $Q$ is $g_1 / R_{11} = -|g_1| / \|g\|$.
 
 # %% [markdown]
 # ### When the decomposition is unique
@@ -331,10 +330,11 @@ for m in (16, 64, 256, 4096):
 # worse, because averaging over more and more rows finds the mean for the one $\rho$ that was drawn, not the mean over
 # all $\rho$.
 #
-# In the table above, fixed lengths start lowest, at 0.053. But as $m$ grows the variance falls while the bias stays, so
-# the ratio rises, and at 4,096 rows it is above 1. **Of the three rules, only a χ length for each row keeps both the
-# mean and the gain, whatever the number of directions.** For another kernel that depends on $\|\delta\|$ alone,
-# `norms` accepts an array of lengths, drawn from the spectrum of that kernel.
+# In the table above, fixed lengths have the smallest error at first, 0.053. But as $m$ grows the variance falls while
+# the bias stays, so the ratio rises, and at 4,096 rows it is above 1. **Of the three rules, only a χ length for each
+# row keeps both the mean and the gain, whatever the number of directions.** For another kernel that depends on
+# $\|\delta\|$ alone, draw the lengths $\|\omega\|$ that belong to its spectral density, and pass them to `norms` as an
+# array.
 
 # %% [markdown]
 # ## 5. The exact variance at any distance
@@ -357,9 +357,9 @@ for m in (16, 64, 256, 4096):
 #
 # Now we use the trick of section 2 once more. The entries of a Gaussian vector $g$ have
 # $\mathbb{E}\, g_1^{2k} = 1 \cdot 3 \cdots (2k - 1)$, and its length has
-# $\mathbb{E} \|g\|^{2k} = d (d + 2) \cdots (d + 2k - 2)$. Because direction and length are independent, their ratio is
-# the moment of one coordinate of a uniformly random direction, and we multiply it by the same moment of a length with
-# $2d$ degrees of freedom:
+# $\mathbb{E} \|g\|^{2k} = d (d + 2) \cdots (d + 2k - 2)$. Because direction and length are independent, the ratio of
+# these two moments is the moment of order $2k$ of one coordinate of a uniformly random direction. We multiply it by the
+# same moment of a length with $2d$ degrees of freedom:
 #
 # $$\mathbb{E}\, t^{2k} = 1 \cdot 3 \cdots (2k - 1)\;
 # \frac{2d\, (2d + 2) \cdots (2d + 2k - 2)}{d\, (d + 2) \cdots (d + 2k - 2)} .$$
@@ -444,17 +444,17 @@ for gamma in (0.005, 0.02, 1 / (64 * pixels.var()), 0.3):
 # %% [markdown]
 # ### Which directions to draw
 #
-# The features of 64 orthogonal directions cost no more than those of any other 64. **On digits under a wide Gaussian
-# kernel, 64 orthogonal directions do the work of more than a thousand independent ones.** A narrower kernel puts the
-# same pairs farther apart, and the gain shrinks. At $\gamma = 0.11$, which is what the default `gamma="scale"` of
-# scikit-learn's support vector machines amounts to on these data, they do the work of 196, and at $\gamma = 0.3$ the
+# The features of 64 orthogonal directions cost no more than the features of any other 64. **On digits with a wide
+# Gaussian kernel, 64 orthogonal directions do the work of more than a thousand independent ones.** A narrower kernel
+# puts the same pairs farther apart, and the gain shrinks. At $\gamma = 0.11$, which is what the default `gamma="scale"`
+# of scikit-learn's support vector machines amounts to on these data, they do the work of 196, and at $\gamma = 0.3$ the
 # work of 76.
 #
 # We therefore draw orthogonal directions with χ lengths by default. They gain little if the points are far apart or if
 # $m$ is far below $d$. Appendix a6 compares them with three other ways to spread directions: *structured* directions
 # come from Hadamard matrices with random signs and are meant for $d$ in the thousands, *simplex* directions are more
-# than a right angle apart within a block, and *Sobol* points, a method of *quasi-Monte Carlo*, fill a cube more evenly
-# than random points do.
+# than a right angle apart within a block, and *Sobol* points, which are used in *quasi-Monte Carlo* methods, fill a
+# cube more evenly than random points do.
 #
 # So far we have turned the comparison of two points into a kernel, and the kernel into a mean over a few random waves.
 # From lesson 06 on, comparisons get a purpose: each becomes an *attention weight*, the weight with which one word takes
@@ -464,7 +464,7 @@ for gamma in (0.005, 0.02, 1 / (64 * pixels.var()), 0.3):
 #
 # - If each orthogonal direction gets a χ length of its own, every $\omega_i$ stays $\mathcal{N}(0, I)$. At small
 #   distances and $m = d$, orthogonal directions have $3/(d+2)$ times the variance of independent ones.
-# - QR needs a correction of its signs: multiply column $i$ of $Q$ by the sign of $R_{ii}$.
+# - The signs of LAPACK's QR must be corrected: multiply column $i$ of $Q$ by the sign of $R_{ii}$.
 # - One χ length for all rows gains nothing, and lengths $\sqrt d$ estimate another kernel.
 # - For $m > d$, stack independent blocks, and choose a multiple of $d$ for $m$.
 #
@@ -475,8 +475,8 @@ for gamma in (0.005, 0.02, 1 / (64 * pixels.var()), 0.3):
 #
 # ## Exercises
 #
-# In `exercises/05_orthogonal_features.ipynb` you work out what a draw is worth, find where orthogonal directions lose
-# or prove that they do not, and draw orthogonal Gaussian directions for any $m$.
+# In `exercises/05_orthogonal_features.ipynb` you work out how many independent directions the orthogonal ones are
+# worth, find where they lose or prove that they do not, and draw orthogonal Gaussian directions for any $m$.
 #
 # ## Further reading
 #

@@ -122,5 +122,5 @@ checks.orthogonal_directions(orthogonal_directions)
 # matrix, $O G = (O Q) R$ has the distribution of $G$ and the same $R$. This means that, whatever $R$ is, $Q$ is
 # uniform, so $Q$ and $R$ are independent. A column of $G$ is $Q$ times a column of $R$ and has the same length. The
 # lengths of the columns are therefore independent of $Q$, and they are χ-distributed and independent of one another.
-# Row $i$ of $G$ is $q_i^\top R$, where $q_i^\top$ is row $i$ of $Q$, so its length depends on the very direction that
-# it would be given to.
+# Row $i$ of $G$ is $q_i^\top R$, where $q_i^\top$ is row $i$ of $Q$, so its length depends on $q_i$, the very direction
+# that would get this length.

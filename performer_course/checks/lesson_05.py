@@ -30,7 +30,7 @@ WORTH = [
     ),
     (
         lambda m, d: m // d * right_worth(d, d) + (right_worth(m % d, d) if m % d else 0),
-        "the blocks do not add up: all rows have equal weight, also those of the cut block.",
+        "the blocks do not add up: all rows have equal weight, even those of the cut block.",
     ),
     (
         lambda m, d: m / (1 - m // d * d * (d - 1) / (m * (d + 2))),
