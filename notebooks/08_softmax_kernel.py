@@ -195,11 +195,12 @@ for weights in ([4, 2, 1], [4, 2, -5], [4, 2, -5.9], [4, 2, -6.1]):
 # The weighted mean is now $-70$, far from all three values.
 
 # %% [markdown]
-# With positive weights, a mean cannot leave the range of its values. Here it does, because the sum of the weights has
-# shrunk from 7 to 1, so that each weight counts seven times as much as it should. Had the third estimate been $-5.9$ or
-# $-6.1$, the mean would have been near $-1000$ or $+1000$.
+# With positive weights, a mean cannot leave the range of its values. With a negative weight it can, and here it leaves
+# the range by far, because the sum of the weights has shrunk from 7 to 1, so that each weight counts seven times as
+# much as it should. Had the third estimate been $-5.9$ or $-6.1$, the mean would have been near $-1000$ or near
+# $+1000$.
 #
-# Next we take a thousand keys: $L = 1{,}024$ tokens with normal entries, $d = 16$, and 64 directions.
+# Next we take about a thousand keys: $L = 1{,}024$ tokens with normal entries, $d = 16$, and 64 directions.
 
 # %%
 L, d, m = 1024, 16, 64
@@ -473,16 +474,16 @@ show(
 #
 # Made-up attention of width 8 is another matter. With 2,048 tokens and 512 directions, which take three quarters of
 # exact attention's multiplications, the median normalised errors are 0.53 on independent tokens and 0.23 on aligned
-# ones (section 6 measures the milliseconds). There $r^2$ is about 5, and some 90 directions give a typical pair
-# $\eta = 1$. At width 64 that takes millions, and in single trained heads from 2,045 to far more than billions. In these
-# tables $r^2$ separates success from failure.
+# ones (section 6 measures the milliseconds). There $r^2$ is about 5, and 80 to 90 directions give a typical pair
+# $\eta = 1$. At width 64 that takes at least a million, and in single trained heads from 2,045 to far more than
+# billions. With 512 directions, $r^2$ separates success from failure in these tables.
 #
 # ## 6. A competitor without random numbers
 #
-# At width 8 trigonometric features came below $\operatorname{mean}(V)$, so there they have to face a competitor. The
-# Taylor series $e^t = 1 + t + t^2/2 + \dots$, cut off after degree $p$, has exact features (lesson 02): in 8 dimensions
-# 9, 45, 165 and 495 of them for degrees 1 to 4, and in 64 dimensions 65 for degree 1. $F$ such features take a fraction
-# $F/L$ of exact attention's multiplications.
+# On 2,048 made-up tokens of width 8, trigonometric features beat $\operatorname{mean}(V)$, so there they should face a
+# competitor. The Taylor series $e^t = 1 + t + t^2/2 + \dots$, cut off after degree $p$, has exact features (lesson 02):
+# in 8 dimensions 9, 45, 165 and 495 of them for degrees 1 to 4, and in 64 dimensions 65 for degree 1. $F$ such features
+# take a fraction $F/L$ of exact attention's multiplications.
 #
 # Distances can also be bounded. Some models scale every query and key to the same length before they compare them
 # (*QK-norm*, Henry et al., 2020; Peng et al., 2021, did so for trigonometric features). If all $x$ and $y$ have length
@@ -596,8 +597,8 @@ for L, d, degrees in ((2048, 8, (1, 2, 3, 4)), (1500, 64, (1,))):
 #
 # ## Exercises
 #
-# In `exercises/08_softmax_kernel.ipynb`: say what is wrong with five estimators; make a weighted mean leave the range
-# of its values; bring the keys nearer without changing attention.
+# In `exercises/08_softmax_kernel.ipynb` you find out which mistake, if any, each of five estimators makes, make a
+# weighted mean leave the range of its values, and bring the keys nearer without changing attention.
 #
 # ## Further reading
 #

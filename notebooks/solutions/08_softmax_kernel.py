@@ -35,7 +35,7 @@ def what_is_wrong(estimates, rng):
     """estimates: a list of functions estimate(q, k, v, m, rng) → a list of as many names."""
     ### BEGIN SOLUTION
     d = 4
-    # So short that 2π r is about 1, because "turns" gives only noise for longer rows. All errors
+    # So short that 2π r is about 2, because "turns" gives only noise for longer rows. All errors
     # shrink with r², as do the distances between the five limits, so nothing is lost.
     q, k = rng.normal(0, 0.15, size=(8, d)), rng.normal(0, 0.15, size=(12, d))
     v = np.eye(12)  # the weights themselves
