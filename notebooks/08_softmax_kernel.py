@@ -54,7 +54,7 @@ def trigonometric_by_hand(x, W):
 
 
 def turned(angle, length=1.5, d=16):
-    """Vectors of one length, at these angles (n,) to the first axis: (n, d)."""
+    """Vectors of equal length, at these angles (n,) to the first axis: (n, d)."""
     return length * np.stack([np.cos(angle), np.sin(angle)], axis=1) @ np.eye(2, d)
 
 
@@ -150,7 +150,7 @@ show(
 
 # %% [markdown]
 # The absolute error depends on the norms and on the distance. The relative error is simpler. **The relative error of a
-# trigonometric weight depends on the distance alone, and grows like $e^{r^2/2}$ with it.**
+# trigonometric weight depends on the distance alone, and grows with it like $e^{r^2/2}$.**
 #
 # How far apart, then, are queries and keys? If their entries are independent with variance 1, a coordinate of $x - y$
 # has variance $2/\sqrt d$, so that $r^2$ has mean $2\sqrt d$. By the formula, a relative error of $\eta$ takes
@@ -168,7 +168,7 @@ for d in (8, 16, 64):
     print(f"{d:2} {r_square:11.1f} {needed / 1e6:24.3f}")
 
 # %% [markdown] tags=["answer"]
-# More than a thousand times as many, some 376 million.
+# More than a thousand times as many, about 376 million.
 
 # %% [markdown]
 # From 16 to 64 dimensions the mean of $r^2$ only doubles, from 8 to 16. But for large $r^2$ the number of directions
@@ -195,10 +195,9 @@ for weights in ([4, 2, 1], [4, 2, -5], [4, 2, -5.9], [4, 2, -6.1]):
 # The weighted mean is now $-70$, far from all three values.
 
 # %% [markdown]
-# With positive weights, a mean cannot leave the range of its values. With a negative weight it can, and here it leaves
-# the range by far, because the sum of the weights has shrunk from 7 to 1, so that each weight counts seven times as
-# much as it should. Had the third estimate been $-5.9$ or $-6.1$, the mean would have been near $-1000$ or near
-# $+1000$.
+# With positive weights, a mean cannot leave the range of its values. With a negative weight it can, and here it ends up
+# far outside, because the sum of the weights has shrunk from 7 to 1, so that each weight counts seven times as much as
+# it should. Had the third estimate been $-5.9$ or $-6.1$, the mean would have been near $-1000$ or near $+1000$.
 #
 # Next we take about a thousand keys: $L = 1{,}024$ tokens with normal entries, $d = 16$, and 64 directions.
 
@@ -295,8 +294,8 @@ single = spread(x[:32], y)  # relative error of the denominator from one directi
 print("m:", *ratios, "  η_D by the formula:", *(f"{(single / m**0.5).mean():.2f}" for m in ratios))
 
 # %% [markdown]
-# The formula agrees with the measurement. Again we may think of a normal distribution, now with mean 1 and standard
-# deviation $\eta_D$.
+# The formula agrees with the measurement. As in section 3, we approximate the ratio of an estimated denominator to the
+# exact one by a normal distribution, now with mean 1 and standard deviation $\eta_D$.
 #
 # **Before you run this:** with 64 directions $\eta_D$ is 0.63. Is one denominator in a thousand negative, one in a
 # hundred, or one in twenty?
@@ -344,15 +343,15 @@ show(
 # - *independent*: queries and keys are drawn independently, as above;
 # - *aligned*: $q = k$, so that each query looks for its own key;
 # - *decoder, 600 steps* and *decoder, 12,000 steps*: the heads of lesson 16's decoder, a small model that learned to
-#   write, after so many steps of training. A token sees itself and those before it, and $\operatorname{mean}(V)$ is
-#   taken over those;
+#   write, after this many training steps. Each token sees only itself and the tokens before it, and
+#   $\operatorname{mean}(V)$ is the mean over these tokens;
 # - *antibody* and *speech*: heads of the two pretrained models of lesson 06.
 #
 # We judge an output by its *normalised error* (lesson 06): the squared error, divided by the squared error of
 # $\operatorname{mean}(V)$. It is 0 if the output is exact, and 1 if it is no better than the mean of all values. Each
 # head gets 64 and then 512 orthogonal directions (lesson 05). Of exact attention's multiplications, $m$ directions of
-# cosines and sines take a fraction $3m/L$ ($m$ projections, $2m$ features), and twice that where a token sees only
-# itself and those before it.
+# cosines and sines take a fraction $3m/L$ ($m$ projections, $2m$ features), and twice that in the decoder, where exact
+# attention needs only half as many multiplications.
 #
 # What should we expect? The table shows the median $r^2$ of all pairs, and in its last column how many directions it
 # takes for such a pair to have the relative error $\eta = 1$. Compare this number with 512.
@@ -491,9 +490,9 @@ show(
 # $\sqrt{2/m}\, \sinh(2\ell^2)$. So we also scale all $x$ and $y$ of the antibody and speech heads to length 1, and
 # approximate the attention of these rows.
 #
-# Adding one vector to all keys changes no attention, so each method gets the keys that suit it. Cosines want $x - y$
-# short, so they get keys that are nearer to the queries (exercise 3 finds the shift). The series wants $x^\top y$
-# near zero, so it gets the keys less their mean.
+# Adding the same vector to all keys does not change attention, so each method gets the keys that suit it. Cosines are
+# accurate where $x - y$ is short, so we move the keys nearer to the queries (exercise 3 finds the shift). The series is
+# accurate where $x^\top y$ is near zero, so we subtract the mean of the keys from each of them.
 #
 # **Before you run this:** on 2,048 independent tokens of width 8, trigonometric features had the normalised error 0.53,
 # with 1,024 features. There the exponent $t = x^\top y$ has mean 0 and variance 1. Which degree does the series need to
@@ -576,9 +575,10 @@ for L, d, degrees in ((2048, 8, (1, 2, 3, 4)), (1500, 64, (1,))):
 # cosines is not: at given norms its error is no smaller for a small weight than for a large one, and it has either
 # sign. Lesson 09 therefore writes the same kernel as a mean of positive terms.
 #
-# Let us return to the thread of the course. We have taken a mean over waves from few of them, and asked whether the
-# answer survives. On these trained heads, as they are, it does not. On 2,048 made-up tokens of width 8 it does, roughly,
-# but with so many features that exact attention is faster, and on independent tokens a short series is more accurate.
+# Let us return to the thread of the course. We have estimated a mean over waves from a few of them, and asked whether
+# the output of attention survives this. On these trained heads, as they are, it does not. On 2,048 made-up tokens of
+# width 8 it does, roughly, but with so many features that exact attention is faster, and on independent tokens a short
+# series is more accurate.
 #
 # ## Take away
 #
@@ -586,7 +586,7 @@ for L, d, degrees in ((2048, 8, (1, 2, 3, 4)), (1500, 64, (1,))):
 # - The relative error of a weight is $\sqrt{2/m}\, \sinh(r^2/2)$. Look at $r^2$ before you choose features.
 # - Denominators may come near zero. Then the mean squared error of an output is infinite, so report medians.
 # - With 512 directions they typically beat $\operatorname{mean}(V)$ on 2,048 made-up tokens of width 8, where they are
-#   slower than exact attention, and not on these trained heads of width 8 or 64. On the made-up tokens a Taylor series
+#   slower than exact attention, but not on these trained heads of width 8 or 64. On the made-up tokens a Taylor series
 #   is faster than they are, and more accurate, or level if the tokens are aligned.
 #
 # ## Where it breaks
@@ -602,6 +602,6 @@ for L, d, degrees in ((2048, 8, (1, 2, 3, 4)), (1500, 64, (1,))):
 #
 # ## Further reading
 #
-# - [Choromanski et al. (2021)](references.md#choromanski-2021). Lemma 2 has the mean squared error of section 2.
+# - [Choromanski et al. (2021)](references.md#choromanski-2021). Lemma 2 gives the mean squared error of section 2.
 # - [Peng et al. (2021)](references.md#peng-2021). Trigonometric features in trained transformers.
-# - [Henry et al. (2020)](references.md#henry-2020). Queries and keys of one length.
+# - [Henry et al. (2020)](references.md#henry-2020). Queries and keys scaled to equal length.
