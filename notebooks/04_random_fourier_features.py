@@ -143,16 +143,16 @@ for name, square in zip(("by hand", "fourier", "fourier_phase"), squares, strict
 #
 # To see what this means for the Gaussian kernel with $\gamma = \frac12$, let $r = \|\delta\|$ and $K = e^{-r^2/2}$, so
 # that $k(2\delta) = K^4$. Then the first variance is $(1 - K^2)^2/F = (1 - e^{-r^2})^2/2m$. At another $\gamma$ the
-# same formula holds with $r = \sqrt{2\gamma}\,\|\delta\|$. The variance with a phase is larger by
-# $K^2(1 - \frac12 K^2)/F$, at every distance, and by most at $r = 0$, where cosines and sines are exact.
+# same formula holds with $r = \sqrt{2\gamma}\,\|\delta\|$. The variance with a phase is larger at every distance. The
+# difference is $K^2(1 - \frac12 K^2)/F$, and it is largest at $r = 0$, where cosines and sines are exact.
 #
-# The dimension $d$ does not occur in either formula. This is the strength of random frequencies. In one dimension a
+# The dimension $d$ does not occur in either formula, and this is the strength of random frequencies. In one dimension a
 # grid of frequencies does better. But in 64 dimensions a grid with only two values on each axis already has $2^{64}$
 # points, while random frequencies have the same variance as in one dimension, at the same distance $r$.
 #
 # Do the formulas hold? We estimate one value of three kernels 5,000 times, with $F = 32$ features. In each row look at
-# two numbers: the z-score of the mean estimate, which should be of size 1, and the measured variance divided by the one
-# from the formula, which should be near 1.
+# two numbers: the z-score of the mean estimate, which should rarely be larger than 2 in size, and the measured variance
+# divided by the variance from the formula, which should be near 1.
 
 # %%
 F, draws = 32, 5000
@@ -178,8 +178,8 @@ for name, kernel, frequencies in (
 
 # %% [markdown]
 # The formulas hold. What do they mean for a whole Gram matrix? We take 100 images of digits and a wide Gaussian kernel,
-# $\gamma = 0.05$. As a *baseline*, suppose that somebody knows only the mean of the Gram matrix and gives this mean as
-# the answer for every pair. Features with a larger error than the baseline are worse than one number.
+# $\gamma = 0.05$. As a *baseline* we use the mean of the entries of the exact Gram matrix as the estimate for every
+# pair. Features with a larger error than the baseline are worse than one number.
 #
 # **Before you run this:** we go from 32 features to 1,024, which is 32 times as many. By what factor does the RMS error
 # of the Gram matrix fall: 2, nearly 6, or 32?
@@ -238,20 +238,21 @@ show(
 # How many waves are enough for one value of the Gaussian kernel? The variance is at most $1/2m$. So
 # $m = 1/(2\varepsilon^2)$ frequencies are enough for an RMS error $\varepsilon$, at any distance: 50 for an error of
 # 0.1, and 5,000 for 0.01. One more correct digit costs a hundred times as many waves. **The error of random features
-# falls like one over the square root of their number, in any dimension.** On these images neither form beats the
-# baseline with 32 features.
+# falls like one over the square root of their number, in any dimension.** With 32 features, neither form beats the
+# baseline on these images.
 #
 # An RMS error is an average over draws. Can a single draw be much worse? This is unlikely, because the estimate is a
 # mean of $m$ independent cosines, and a cosine is between $-1$ and 1. The mean of such bounded numbers is
 # *concentrated* around its expectation: by Hoeffding's inequality, the probability that it is off by $\varepsilon$ or
-# more is at most $2e^{-m\varepsilon^2/2}$.
+# more is at most $2e^{-m\varepsilon^2/2}$. With 5,000 frequencies, for example, an error of 0.05 or more has a
+# probability of at most $2e^{-6.25}$, less than half a per cent.
 #
 # ## 3. The error of a whole Gram matrix
 #
-# A variance describes the error of one entry. But all pairs of points share the same waves. With cosines and sines the
-# estimate is a function of $x - y$. So pairs with the same difference have the same error, and pairs with nearly the
-# same difference have nearly the same error. With a phase there is also the sum term, a function of $x + y$, which is
-# the same for all pairs with the same midpoint.
+# The variance describes the error of a single entry, but all pairs of points share the same waves. With cosines and
+# sines the estimate is a function of $x - y$. So pairs with the same difference have the same error, and pairs with
+# nearly the same difference have nearly the same error. With a phase there is also the sum term, a function of $x + y$,
+# which is the same for all pairs with the same midpoint.
 #
 # To see this, take 120 points in a row. Then $x - y$ is constant along each diagonal of the Gram matrix, and $x + y$
 # along each antidiagonal.
@@ -340,7 +341,7 @@ print(
 # the landmarks and $x$, and $K_{FF}$ is the Gram matrix of the landmarks (Williams and Seeger, 2000).
 #
 # All methods are tuned in the same way: each keeps the $\gamma$ and $\alpha$ with the smallest error on 2,000
-# validation points. For the two random methods, the first of twelve draws decides. (For a first guess without
+# validation points. The two random methods are tuned on the first of twelve draws. (For a first guess without
 # validation, the *median heuristic* chooses $\gamma$ so that a pair at the median distance has $r = 1$.) In the table,
 # compare the test errors, and how many points each method has seen.
 
@@ -461,7 +462,7 @@ show(
 # Both take about as long.
 
 # %% [markdown]
-# With 10,000 points `Nystroem` is usually ahead of random features, because its own features are made from the data.
+# With 10,000 points `Nystroem` is usually ahead of random features, because its own features are built from the data.
 # The Nyström method is often better where the eigenvalues of the Gram matrix decrease fast (Yang et al., 2012). But
 # random features need nothing from the data except a bandwidth, so they can be drawn before the first point arrives.
 #
@@ -470,18 +471,19 @@ show(
 # points beat a tuned Gram matrix of 3,000.**
 #
 # So how many waves are enough for a regression? Fewer than for the kernel. With 256 features an entry of the Gram
-# matrix can have an RMS error of up to $1/\sqrt{256} \approx 0.06$, and this is more than the median test error in the
-# end. The reason is that a regression only needs functions that can be combined into $f$. It does not need each entry
-# of the Gram matrix.
+# matrix can have an RMS error of up to $1/\sqrt{256} \approx 0.06$, which is more than the median test error after
+# 100,000 points. The reason is that a regression only needs functions that can be combined into $f$. It does not need
+# every entry of the Gram matrix to be accurate.
 #
 # We have replaced a kernel by a mean over a few random waves, so that each point has its own few numbers, and
-# $\Phi^\top\Phi$ is a sum over points in which no point meets another. Attention will need exactly this (lessons 08 and
-# 10). Before that, lesson 05 asks whether we can draw the waves better than independently.
+# $\Phi^\top\Phi$ is a sum over single points, with no term for a pair of points. Attention will need exactly this
+# (lessons 08 and 10). Before that, lesson 05 asks whether there is a better way to draw the waves than independently.
 #
 # ## Take away
 #
 # - The mean of $\cos(\omega^\top(x - y))$ over $m$ frequencies is an inner product of $2m$ features.
-# - It is unbiased. For the Gaussian kernel its variance is $(1 - e^{-r^2})^2/2m$, in every dimension.
+# - This estimate of the kernel is unbiased. For the Gaussian kernel its variance is $(1 - e^{-r^2})^2/2m$, in every
+#   dimension.
 # - All entries of a Gram matrix share the same waves and err together.
 # - With features, ridge regression has one equation per feature, and the points can arrive as a stream.
 #
@@ -492,15 +494,15 @@ show(
 #
 # ## Exercises
 #
-# In `exercises/04_random_fourier_features.ipynb`: choose phases that cancel the sum terms; find the directions of a
-# product of two kernels; measure how many features a regression needs.
+# In `exercises/04_random_fourier_features.ipynb` you choose phases that cancel the sum terms, find the directions of a
+# product of two kernels, and measure how many features a regression needs.
 #
 # ## Further reading
 #
 # - [Rahimi & Recht (2007)](references.md#rahimi-2007). Algorithm 1, and a bound on the error of all pairs at once.
 # - [Sutherland & Schneider (2015)](references.md#sutherland-2015). The two variances, and better constants.
-# - [Sriperumbudur & Szabó (2015)](references.md#sriperumbudur-2015). The bound with the best rates.
+# - [Sriperumbudur & Szabó (2015)](references.md#sriperumbudur-2015). A bound of this kind with the best rates.
 # - [Rudi & Rosasco (2017)](references.md#rudi-2017). How many features learning needs: of the order of
 #   $\sqrt n \log n$.
 # - [Williams & Seeger (2000)](references.md#williams-2000). The Nyström method for kernels.
-# - [Yang et al. (2012)](references.md#yang-2012). The two compared.
+# - [Yang et al. (2012)](references.md#yang-2012). A comparison of Nyström and random Fourier features.
