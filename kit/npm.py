@@ -22,6 +22,9 @@ PINS = {
     "reveal.js": "6.0.2",
 }
 FOLDER = ROOT / "build" / "npm"
+# TeX with the commands of the AMS, set as HTML with fonts, and MathML for screen readers.
+MATHJAX = ("core", "input/tex-base", "[tex]/ams", "output/chtml", "output/chtml/fonts/tex")
+MATHJAX += ("a11y/assistive-mml",)
 
 
 def package(name: str, folder: Path = FOLDER) -> Path:
@@ -50,6 +53,19 @@ def copy(name: str, *files: str, to: Path) -> None:
     for file in files:
         shutil.copy(unpacked / file, to)
     shutil.copy(unpacked / "LICENSE", to / f"LICENSE-{Path(name).name}.txt")
+
+
+def formulas(to: Path) -> None:
+    """Write formulas.js into the folder `to`, the parts of MathJax in one file, and its fonts."""
+    home, fonts = package("mathjax") / "es5", "output/chtml/fonts/woff-v2"
+    files = [part.replace("[tex]", "input/tex/extensions") for part in ("startup", *MATHJAX)]
+    startup, *parts = [(home / f"{name}.js").read_text(encoding="utf-8") for name in files]
+    config = "window.MathJax = {loader: {load: []}, tex: {}, ...window.MathJax}"
+    config += "; MathJax.tex.packages = ['base', 'ams']"
+    loaded = f"MathJax.loader.preLoad(...{[*MATHJAX]})"
+    (to / "formulas.js").write_text(";\n".join([config, startup, loaded, *parts]), encoding="utf-8")
+    shutil.copytree(home / fonts, to / fonts)
+    copy("mathjax", to=to)
 
 
 def letters(*names: str, to: Path) -> None:

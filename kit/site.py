@@ -7,7 +7,7 @@ so that what a reader downloads is what the tests have seen; the words for the w
 a title, links where a lesson, a section, a figure or a work is named, and the places where such
 links end) are put in by `Site.on_page` while Sphinx reads.
 The pages of the package come from its docstrings (Sphinx's autodoc). A page asks no address
-outside: formulas are set by one file of MathJax, which npm brings.
+outside: MathJax, which sets the formulas, and the fonts are among its files.
 """
 
 import json
@@ -27,7 +27,6 @@ from tools.setting import ROOT, edition
 
 BUILD = ROOT / "build" / "site"
 STAGE, HTML, STATIC = BUILD / "source", pdf.HTML, BUILD / "static"
-MATHJAX = "es5/tex-svg-full.js"
 
 LICENCES = "code: BSD 3-Clause, prose and figures: CC BY 4.0"
 
@@ -548,7 +547,7 @@ def assets(folder: Path = STATIC) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "kit/look/static", folder)
     (folder / "mathjax").mkdir()
-    npm.copy("mathjax", MATHJAX, to=folder / "mathjax")
+    npm.formulas(to=folder / "mathjax")
     npm.letters(npm.SANS, npm.CODE, to=folder / "letters")
     quizzes.write(folder / "quizzes")
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from kit import chromium, lectures, need, npm
 from kit.lectures import Ask, Lecture, Row
-from kit.site import MATHJAX, alt
+from kit.site import alt
 from tools.lesson import ASK, Cell, Figure, Section, claims, find, questions, read
 from tools.setting import COURSE, ROOT, edition
 
@@ -243,7 +243,7 @@ def assets(folder: Path) -> None:
     """What all decks share: reveal.js, MathJax, letters, style."""
     folder.mkdir(parents=True)
     npm.copy("reveal.js", "dist/reveal.js", "dist/reveal.css", "dist/plugin/notes.js", to=folder)
-    npm.copy("mathjax", MATHJAX, to=folder)
+    npm.formulas(to=folder)
     npm.letters(npm.SANS, to=folder)
     for name in ("deck.css", "deck.js"):
         shutil.copy(SOURCES / name, folder)

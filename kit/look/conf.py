@@ -35,12 +35,8 @@ html_copy_source = html_show_sourcelink = True
 html_sourcelink_suffix = ""
 html_theme_options = options()
 
-# MathJax 3, one file. An empty configuration would be written for version 4.
-mathjax_path = "mathjax/tex-svg-full.js"
-# Formulas are read as MathML. Tab stops only at those that scroll (course.js), not at all 200.
-mathjax3_config = {
-    "options": {"menuOptions": {"settings": {"assistiveMml": True, "inTabOrder": False}}}
-}
+mathjax_path = "mathjax/formulas.js"
+mathjax3_config = {"chtml": {"matchFontHeight": False, "scale": 1.1}}  # whatever font is there first
 
 
 def described(render):

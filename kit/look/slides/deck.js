@@ -11,7 +11,7 @@ function speak() {
 function overflows(slide) {
   if (slide.scrollHeight > slide.clientHeight || slide.scrollWidth > slide.clientWidth) return true;
   const { right, bottom } = slide.getBoundingClientRect();
-  return [...slide.querySelectorAll("p, li, h2, svg, table, pre")].some((part) => {
+  return [...slide.querySelectorAll("p, li, h2, mjx-container, table, pre")].some((part) => {
     const box = part.getBoundingClientRect();
     return box.right > right - 20 || box.bottom > bottom - 10;
   });
@@ -41,6 +41,7 @@ async function begin() {
 
 window.MathJax = {
   tex: { inlineMath: [["\\(", "\\)"]], displayMath: [] },
-  options: { enableMenu: false, ignoreHtmlClass: "notes" },
+  chtml: { matchFontHeight: false, scale: 1.1 },
+  options: { ignoreHtmlClass: "notes" },
   startup: { pageReady: () => MathJax.startup.defaultPageReady().then(begin) },
 };

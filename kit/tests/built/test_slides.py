@@ -17,7 +17,8 @@ KINDS = {"title", "text", "claim", "question", "figure", "table", "list", "board
 SEEN = """() => [...document.querySelectorAll('.slides > section')].map((section, at) => {
     Reveal.slide(at);
     const slide = section.querySelector('.slide'), edge = section.getBoundingClientRect();
-    const parts = [...slide.querySelectorAll('p, li, h1, h2, th, td, table, pre, img, svg')];
+    const kinds = 'p, li, h1, h2, th, td, table, pre, img, mjx-container';
+    const parts = [...slide.querySelectorAll(kinds)];
     const out = parts.filter(part => {
         const box = part.getBoundingClientRect();
         return box.left < edge.left || box.right > edge.right + 1 || box.bottom > edge.bottom + 1;
@@ -39,7 +40,7 @@ SEEN = """() => [...document.querySelectorAll('.slides > section')].map((section
         overflow: slide.scrollHeight > slide.clientHeight || slide.scrollWidth > slide.clientWidth,
         out: out.map(part => part.outerHTML.slice(0, 80)), smallest: Math.min(...sizes),
         unset: [...slide.querySelectorAll('.math')]
-            .filter(formula => !formula.querySelector('mjx-container svg')).map(f => f.textContent),
+            .filter(formula => !formula.querySelector('mjx-container')).map(f => f.textContent),
         wrong: [...section.querySelectorAll('[data-mjx-error], merror, mjx-merror')]
             .map(formula => formula.outerHTML),
         raw: [...section.querySelectorAll('aside .math')]
