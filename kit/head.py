@@ -13,6 +13,40 @@ from tools.setting import NOTEBOOKS, ROOT
 WORD = re.compile(r"(?m)^- \*\*(.+?)\*\*: (.+) \[(\w\d)\]\(\w+\.ipynb\)$")
 AFTERWARDS = re.compile(r"^Afterwards,? you (?:can |)")
 LESSON = re.compile(r"notebooks/(\d\d|a\d)_\w+$")
+# What people type who do not know the course yet: by a lesson's number, or by the page.
+TYPED = {
+    "index": "prerequisites, requirements, install, license, licence, cite, citation",
+    "notebooks/exercises/index": "homework, problem sheets",
+    "notebooks/solutions/index": "exercise solutions, answers to exercises",
+    "kit/pages/decision_card": "which method to use",
+    "kit/pages/grading": "exam, examination, marks, autograder, grading, nbgrader",
+    "kit/pages/in_the_browser": "colab, binder, online, without installing",
+    "kit/pages/in_your_own_model": "pytorch, scaled_dot_product_attention, pip install",
+    "kit/pages/lectures/index": "lecture slides, lecture notes",
+    "kit/pages/twelve_weeks": "syllabus, curriculum, schedule",
+    "02": "gaussian kernel, rbf kernel, mercer",
+    "05": "variance reduction",
+    "06": "quadratic attention, quadratic complexity, attention temperature, self-attention, "
+    "nadaraya watson, kernel regression",
+    "07": "layer normalization, positional embeddings, attention mask, causal mask, transformer",
+    "08": "random feature attention",
+    "09": "random feature attention, lemma of choromanski",
+    "10": "quadratic attention, flash attention, flashattention, low rank, "
+    "order of matrix multiplication",
+    "11": "numerical stability, overflow, underflow",
+    "12": "recurrent neural network, rnn, linear transformer, causal mask, memory",
+    "14": "use a performer",
+    "15": "window attention, sliding window, local attention, low rank",
+    "16": "train a transformer, training, distillation, backward pass, gradient",
+    "17": "antibody, protein language model, fine-tuning, linearise, linearize",
+    "18": "whisper, speech recognition, voice, audio",
+    "19": "distributed, parallel, many gpus",
+    "20": "state space model, ssm, fast weights, memory",
+    "a4": "backward pass, gradient, automatic differentiation",
+    "a5": "gpu, cupy, cuda",
+    "a6": "quasi monte carlo, low discrepancy",
+    "a7": "svm, rkhs, proof of mercer",
+}
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
@@ -51,9 +85,12 @@ def terms(glossary: str = "") -> dict[str, list[str]]:
     return found
 
 
-def words(lesson: str) -> list[str]:
-    """By what a lesson is found: the subject of its title, and the words that it teaches."""
-    return [read(find(lesson)).subject, *terms().get(lesson, [])] if lesson else []
+def words(docname: str) -> list[str]:
+    """By what a page is found: what people type, and of a lesson its subject and its terms."""
+    of_lesson = LESSON.match(docname)
+    lesson = of_lesson[1] if of_lesson else ""
+    own = [read(find(lesson)).subject, *terms().get(lesson, [])] if lesson else []
+    return own + [word for word in TYPED.get(lesson or docname, "").split(", ") if word]
 
 
 def tags(docname: str) -> str:
@@ -61,7 +98,7 @@ def tags(docname: str) -> str:
     of_lesson = LESSON.match(docname)
     lesson = of_lesson[1] if of_lesson else ""
     about = description(read(find(lesson)) if lesson else None)
-    names = {"description": about, "keywords": ", ".join(words(lesson))}
+    names = {"description": about, "keywords": ", ".join(words(docname))}
     made = [
         f'<meta name="{name}" content="{escape(said)}" />' for name, said in names.items() if said
     ]

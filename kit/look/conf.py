@@ -5,8 +5,8 @@ from myst_nb.core.render import NbElementRenderer
 from sphinx import addnodes
 
 from kit import figures, reference
-from kit.head import LESSON, in_head, words
-from kit.site import BESIDE, STATIC, Site, alt, number, options
+from kit.head import in_head, words
+from kit.site import BESIDE, STATIC, Site, alt, options
 from tools.setting import COURSE
 
 project = html_title = COURSE
@@ -82,9 +82,8 @@ NbElementRenderer.render_image = described(NbElementRenderer.render_image)
 
 
 def findable(app, doctree):
-    """A lesson is found first by the words that it teaches; the line beside it gets a class."""
-    lesson = number(app.env.docname) if LESSON.match(app.env.docname) else ""
-    names = [("single", word, "", "main", None) for word in words(lesson)]
+    """A page is found first by its words; the line beside a lesson gets a class."""
+    names = [("single", word, "", "main", None) for word in words(app.env.docname)]
     if names:
         doctree.insert(0, addnodes.index(entries=names))
     for line in doctree.findall(nodes.paragraph):

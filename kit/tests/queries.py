@@ -28,6 +28,15 @@ TYPED = {
     "transformer": "07",
     "rotary": "07",
     "random features": "04",
+    "variance reduction": "05",
+    "Why is attention quadratic?": "06",
+    "Nadaraya–Watson": "06",
+    "temperature": "06",
+    "random feature attention": "09",
+    "flash attention": "10",
+    "low rank": "10",
+    "window attention": "15",
+    "antibody": "17",
 }
 # What they type who look for another page.
 ELSEWHERE = {
@@ -36,4 +45,8 @@ ELSEWHERE = {
     "Moodle": "kit/pages/quizzes/",
     "PyTorch": "kit/pages/in_your_own_model",
     "glossary": "notebooks/glossary",
+    "prerequisites": "index",
+    "license": "index",
+    "exercise solutions": "notebooks/solutions/index",
+    "exam": "kit/pages/grading",
 }

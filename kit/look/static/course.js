@@ -10,13 +10,31 @@ document.querySelectorAll("nav li > details > summary").forEach((summary) => {
   const page = summary.closest("li").querySelector("a").textContent.trim();
   summary.setAttribute("aria-label", `Pages below ${page}`);
 });
-// What the search shows of a page it found is from the article, without the line of links.
+// What the search shows of a page it found is from the article, without the line of links and TeX.
 if (typeof Search !== "undefined") {
   const words = Search.htmlToText;
   Search.htmlToText = (page, anchor) => {
     const article = new DOMParser().parseFromString(page, "text/html").querySelector("article");
     article?.querySelectorAll(".beside").forEach((line) => line.remove());
+    article?.querySelectorAll(".math").forEach((formula) => {
+      const tex = formula.textContent.trim().slice(2, -2);
+      formula.textContent = /[\\{}^_]/.test(tex) ? "…" : tex;
+    });
     return words(article ? `<div role="main">${article.innerHTML}</div>` : page, anchor);
+  };
+  // Words like "why" are dropped. A keyword that has all the others, in any order, is a hit.
+  const ask = Search.query, split = (text) => splitQuery(text.toLowerCase()).filter((word) => !stopwords.has(word));
+  Search.query = (said) => {
+    const query = split(said).join(" ") || said, stemmer = new Stemmer(), keywords = {};
+    const stem = (word) => stemmer.stemWord(word), asked = split(query).map(stem);
+    for (const [keyword, pages] of Object.entries(Search._index.indexentries)) {
+      const own = split(keyword), stems = own.map(stem);
+      const more = own.filter((word) => !asked.includes(stem(word)));
+      const key = asked.every((word) => stems.includes(word)) ? [query, ...more].join(" ") : keyword;
+      (keywords[key] ??= []).push(...pages);
+    }
+    Search._index.indexentries = keywords;
+    ask(query);
   };
 }
 // A formula that is wider than the page scrolls, and so the Tab key has to stop there.
