@@ -1,4 +1,4 @@
-// Figure 10.2 by hand: what two ways to bracket cost, as areas, and the length where they cross.
+// Figure 10.2, interactive: what two orders of multiplication cost, as areas, and the length where they cross.
 AnswersBack.figure("brackets", {
   title: "lengthen the text, and see when the brackets on the right become cheaper",
   picture: "The multiplications of exact and of linear attention, as two squares and as two lines",
@@ -28,7 +28,7 @@ AnswersBack.figure("brackets", {
     const square = (left, first, second, ink, name, title, parts, dash) => {
       const side = Math.max(1.5, unit * Math.sqrt(first + second)), cut = (side * first) / (first + second);
       const bottom = 50 + room;
-      const inside = (y, said, tall) => // a name where its part has room for it
+      const inside = (y, said, tall) => // a name where there is room for it
         side > 90 && tall > 22 ? `<text x="${left + 6}" y="${y}">${said}</text>` : "";
       return `<text x="${left}" y="18" font-weight="600">${title}</text>
         <text x="${left}" y="37">${name}: ${AnswersBack.say(first + second)}</text>

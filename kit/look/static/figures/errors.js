@@ -1,4 +1,4 @@
-// Figure 09.2 by hand: two vectors are turned, and three feature maps err by their formulas.
+// Figure 09.2, interactive: one of two vectors turns, and the formulas give the errors of three feature maps.
 AnswersBack.figure("errors", {
   title: "drag y away from x, or use the sliders, and see which errors rise and which fall",
   picture: "Two vectors, the lengths of their sum and difference, and the relative errors of three feature maps",
@@ -49,7 +49,7 @@ AnswersBack.figure("errors", {
     const plot = AnswersBack.frame(box, {
       x: [0, 180], y: [1e-3, 1e3], logy: true, xticks: [[0, "0°"], [90, "90°"], [180, "180°"]],
       yticks: [[1e-3, "0.001"], [0.01, "0.01"], [0.1, "0.1"], [1, "1"], [10, "10"], [100, "100"], [1e3, "1,000"]],
-      xlabel: "angle", ylabel: "relative error, dotted: of the answer 0",
+      xlabel: "angle", ylabel: "relative error; dotted: of the answer 0",
     });
     const along = degrees.map((angle) => this.compute({ ...state, angle }));
     plot.line([0, 180], [1, 1], "s6", "2 4");
@@ -79,7 +79,7 @@ AnswersBack.figure("errors", {
         "Two of the three are no better than the answer 0.", "None is better than the answer 0."][lost];
   },
 
-  /** Where a finger or a mouse is, y points. */
+  /** y points to the finger or the mouse. */
   drag(px, py, width, moved) {
     const [cx, cy, reach] = this.centre(width);
     if (Math.hypot(px - cx, py - cy) > 1.5 * reach) return;

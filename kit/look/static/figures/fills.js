@@ -1,15 +1,15 @@
-// Figure 12.4 by hand: pairs of key and value are added to a sum of fixed size, which is asked for
-// one of them.
+// Figure 12.4, interactive: pairs of a key and a value are added to a state of fixed size, and then
+// one key is looked up.
 AnswersBack.figure("fills", {
-  title: "add pairs to a sum of fixed size, ask it with one key, and see its answer drift from the value",
-  picture: "The sum, a value beside the answer, and the error against the number of pairs",
+  title: "add pairs to a state of fixed size, look up one key, and see the answer drift away from its value",
+  picture: "The state, a value beside the answer, and the error against the number of pairs",
   height: (width) => (width < 600 ? 368 : 300),
   controls: {
-    n: { label: "pairs held, n", min: 1, max: 64, step: 1, value: 8 },
+    n: { label: "pairs stored, n", min: 1, max: 64, step: 1, value: 8 },
     d: { label: "width d of the keys", values: [4, 8, 16, 32, 64], value: 16 },
-    ask: { label: "asked with key, 1 is the oldest", min: 1, max: 64, step: 1, value: 1 },
+    ask: { label: "key to look up; 1 is the oldest", min: 1, max: 64, step: 1, value: 1 },
     seed: { press: "Draw other pairs", value: 1 },
-    factor: { label: "the answer times the best factor, d/(n\u00a0+\u00a0d\u00a0−\u00a01)", value: false },
+    factor: { label: "multiply the answer by the best factor, d/(n\u00a0+\u00a0d\u00a0−\u00a01)", value: false },
   },
 
   /** The sum, the answer to a key, and the relative squared error over all keys for each n. */
@@ -46,7 +46,7 @@ AnswersBack.figure("fills", {
   draw({ n, d, factor }, { S, value, found, asked, errors, law }, width, height) {
     const narrow = width < 600, cell = Math.min(14, (narrow ? 112 : 190) / d), wide = 14, top = 44;
     const most = Math.max(...S.flat().map(Math.abs)), parts = [];
-    parts.push(`<text x="4" y="18" font-weight="600">the sum</text><text x="4" y="36">${d} × 8 numbers</text>`);
+    parts.push(`<text x="4" y="18" font-weight="600">the state</text><text x="4" y="36">${d} × 8 numbers</text>`);
     S.forEach((row, r) => row.forEach((x, c) => parts.push(
       `<rect class="f${x < 0 ? 1 : 0}" opacity="${(Math.abs(x) / most).toFixed(2)}" x="${4 + wide * c}" y="${top + cell * r}"
         width="${wide}" height="${cell}"/>`)));
@@ -65,7 +65,7 @@ AnswersBack.figure("fills", {
     const plot = AnswersBack.frame(box, {
       x: [1, 64], y: [0, high], xticks: [1, 16, 32, 48, 64],
       yticks: [...(high > 8 ? [] : [0]), 1, ...(high > 2.5 ? [Math.floor(high)] : [])],
-      xlabel: "pairs held, n", ylabel: "squared error of all keys, dotted: formula",
+      xlabel: "pairs stored, n", ylabel: "squared error over all keys; dotted: formula",
     });
     const ns = law.map((_, i) => i + 1);
     plot.line([1, 64], [1, 1], "s6 thin", "7 4");
@@ -77,9 +77,9 @@ AnswersBack.figure("fills", {
 
   words({ n, d, ask, factor }, { errors, law, asked, error }) {
     const say = AnswersBack.say, number = factor ? "(n\u00a0−\u00a01)/(n\u00a0+\u00a0d\u00a0−\u00a01)" : "(n\u00a0−\u00a01)/d";
-    return `The sum holds ${n === 1 ? "one pair" : `${n} pairs`} in ${8 * d} numbers. Asked with key ${asked + 1}${ask > n ? `, for it has no key ${ask} yet` : ""}, it answers ` +
-      `with a relative squared error of ${say(error)}. Over all its keys that is ${say(errors[n - 1])}, and the ` +
-      `formula ${number} says ${say(law[n - 1])}; 1, the dashed line, is the error of the answer 0. ` +
-      "On average an old key is no worse off than a new one.";
+    return `The state stores ${n === 1 ? "one pair" : `${n} pairs`} in ${8 * d} numbers. Its answer for key ${asked + 1}${ask > n ? ` (there is no key ${ask} yet)` : ""} ` +
+      `has a relative squared error of ${say(error)}. Over all keys the error is ${say(errors[n - 1])}, and the ` +
+      `formula ${number} predicts ${say(law[n - 1])}; 1, the dashed line, is the error of the answer 0. ` +
+      "On average an old key is answered as well as a new one.";
   },
 });

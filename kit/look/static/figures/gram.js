@@ -1,4 +1,4 @@
-// Figure 04.3 by hand: one row of a Gram matrix, by two forms of Fourier features beside the
+// Figure 04.3, interactive: one row of a Gram matrix, from two forms of Fourier features, beside the
 // kernel, and how the error of the whole matrix falls with their number.
 (() => {
   const SIZES = Array.from({ length: 11 }, (_, i) => 2 ** (i + 1)), MOST = SIZES.at(-1);
@@ -35,8 +35,8 @@
   let last = {};
 
   AnswersBack.figure("gram", {
-    title: "move x, and see which form changes its shape; then add features until both lie on the kernel",
-    picture: "One row of a Gram matrix by two forms of features and the kernel, and the error against their number",
+    title: "move x, and see which curve changes its shape; then add features until both agree with the kernel",
+    picture: "One row of a Gram matrix, from two forms of features and from the kernel, and the error against their number",
     height: (width) => (width < 600 ? 394 : 320),
     controls: {
       F: { label: "features F", values: SIZES, value: 16 },
@@ -82,9 +82,9 @@
     words({ F, x }, { at, rows, rms, predicted }) {
       const say = AnswersBack.say, i = SIZES.indexOf(F);
       return `With ${F.toLocaleString("en")} features the pairs of 41 points have an RMS error of ` +
-        `${say(rms.cosines[i])} by cosines and sines, where the formula says ${say(predicted.cosines[i])}, and of ` +
-        `${say(rms.phase[i])} with a phase, where it says ${say(predicted.phase[i])}. Four times as many features halve ` +
-        `what the formulas say. At y = x = ${x.toLocaleString("en").replace("-", "−")} the kernel is 1 and a phase gives ` +
+        `${say(rms.cosines[i])} with cosines and sines, where the formula predicts ${say(predicted.cosines[i])}, and of ` +
+        `${say(rms.phase[i])} with a phase, where it predicts ${say(predicted.phase[i])}. Four times as many features halve ` +
+        `these predictions. At y = x = ${x.toLocaleString("en").replace("-", "−")} the kernel is 1 and the features with a phase give ` +
         `${say(rows.phase[at])}. Cosines and sines give ${say(rows.cosines[at])}, and their curve keeps its shape as x moves.`;
     },
   });

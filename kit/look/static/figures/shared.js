@@ -1,6 +1,6 @@
-// What the figures that answer back share: controls, frames of plots, colours, and the sentence
-// that says what is shown. A figure gives `AnswersBack.figure` its name, its controls, and three
-// functions: `compute` from inputs to numbers, `draw` to SVG, `words` to the sentence.
+// What the interactive figures share: controls, frames of plots, colours, and the sentences that say
+// what is shown. A figure gives `AnswersBack.figure` its name, its controls, and three functions:
+// `compute` from inputs to numbers, `draw` from numbers to SVG, `words` to sentences.
 window.AnswersBack ??= (() => {
   // Those of performer_course.figures; black is the colour of the text, light or dark.
   const COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
@@ -28,7 +28,7 @@ window.AnswersBack ??= (() => {
       `.answers-back .s${i} { stroke: ${ink} } .answers-back .f${i} { fill: ${ink} }`).join("")}`;
   document.head.append(style);
 
-  /** A number in words, three digits of it: 1,230, 8.39 million, 0.00012; what rounding left is 0. */
+  /** A number to three digits: 1,230, 8.39 million, 0.00012. Below 1e-9 it is 0. */
   const say = (x) => {
     const long = x >= 1e6 ? { notation: "compact", compactDisplay: "long" } : {};
     return (Math.abs(x) < 1e-9 ? 0 : x).toLocaleString("en", { maximumSignificantDigits: 3, ...long });
@@ -75,7 +75,7 @@ window.AnswersBack ??= (() => {
         `<path class="line ${ink}" stroke-dasharray="${dash}" d="M${points(xs, ys).join("L")}"/>`),
       band: (xs, low, high, ink) => inside.push(`<path class="band ${ink}" d="M${
         [...points(xs, low), ...points(xs, high).reverse()].join("L")}Z"/>`),
-      dot: (v, w, ink) => over.push(Y(w) < 0 || Y(w) > height // beyond the frame: which way
+      dot: (v, w, ink) => over.push(Y(w) < 0 || Y(w) > height // outside the frame: an arrow
         ? `<text class="${ink}" x="${left + X(v)}" y="${top + (Y(w) < 0 ? 14 : height - 3)}" text-anchor="middle">${"▲▼"[+(Y(w) > 0)]}</text>`
         : `<circle class="${ink}" r="5" cx="${left + X(v)}" cy="${top + Y(w)}"/>`),
       svg: () => `${around.join("")}<svg x="${left}" y="${top}" width="${width}" height="${height}"
@@ -90,10 +90,11 @@ window.AnswersBack ??= (() => {
       <svg class="picture" role="img" aria-label="${spec.picture}"></svg>
       <div class="controls"></div><p class="words" aria-live="polite"></p>`;
     const svg = home.querySelector("svg"), words = home.querySelector(".words");
-    const state = {}, moved = {};
-    let waiting = 0;
+    const state = {}, moved = {}, fold = home.previousElementSibling;
+    let waiting = 0, asked = fold?.matches("details.answer:not([open])"); // a question to guess first
     const show = () => {
       waiting = 0;
+      if (asked) return (words.textContent = "Guess first. The figure appears when you move a slider or open the answer.");
       const width = Math.max(300, svg.clientWidth || 640);
       const height = spec.height(width), numbers = spec.compute(state);
       svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -129,7 +130,10 @@ window.AnswersBack ??= (() => {
         moved[name](values ? values.indexOf(value) : value);
       }
     }
-    const drag = ({ buttons, clientX, clientY }) => { // a finger, or a mouse with its button down
+    const start = () => soon((asked = false));
+    for (const type of ["input", "click"]) home.addEventListener(type, start);
+    if (asked) fold.addEventListener("toggle", start);
+    const drag = ({ buttons, clientX, clientY }) => { // a finger, or a mouse with its button pressed
       const { left, top, width } = svg.getBoundingClientRect();
       if (buttons) spec.drag?.(clientX - left, clientY - top, width, moved);
     };

@@ -1,7 +1,7 @@
-// Figure 20.1 by hand: keys are written one by one, and three rules show what is left of each.
+// Figure 20.1, interactive: keys are written one by one, and three rules show what remains of each.
 AnswersBack.figure("state", {
-  title: "write one letter after the other, ask all keys, and see which rule still answers clearly",
-  picture: "What each key answers under adding, decay and correcting, as pictures of letters",
+  title: "write one letter after another, and see under which rule all keys still give clear letters",
+  picture: "What each key returns under adding, decay and correcting, as pictures of letters",
   height(width) { return 3 * (7 * this.cell(width) + 44) + 40; },
   controls: {
     writes: { label: "letters written: A to F, then X and Y over A and B", min: 0, max: 8, step: 1, value: 5 },
@@ -77,7 +77,7 @@ AnswersBack.figure("state", {
   cell: (width) => Math.min(11, Math.floor((width - 50) / 30)),
 
   words({ writes, d }, { errors }) {
-    if (!writes) return "Nothing is written yet, and each key answers with an empty picture.";
+    if (!writes) return "Nothing is written yet, and each key returns an empty picture.";
     const last = this.ORDER[writes - 1], again = writes > 6;
     const mean = (rule) => {
       const known = errors[rule].filter((error) => error !== null);

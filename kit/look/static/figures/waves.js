@@ -1,4 +1,4 @@
-// Figure 03.3 by hand: frequencies are drawn one after the other, and the mean of their waves
+// Figure 03.3, interactive: frequencies are drawn one after another, and the mean of their waves
 // becomes the Gaussian kernel.
 AnswersBack.figure("waves", {
   title: "draw more frequencies, and see their mean become the kernel",
@@ -49,9 +49,9 @@ AnswersBack.figure("waves", {
 
   words({ m }, { r, gap, worst, within, sigma }) {
     const say = AnswersBack.say, waves = m === 1 ? "one wave" : `${m.toLocaleString("en")} waves`;
-    return `The mean of ${waves} leaves the kernel by ${say(gap)} at most, at distance ` +
+    return `The mean of ${waves} differs from the kernel by at most ${say(gap)}, at distance ` +
       `${r[worst]}. The formula predicts a standard deviation of ${say(sigma[worst])} there, and ` +
-      `${within} of 101 points of the mean lie within two of them. Four times as many ` +
+      `${within} of 101 points of the mean are within two standard deviations. Four times as many ` +
       "frequencies halve the band.";
   },
 });

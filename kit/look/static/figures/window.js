@@ -1,5 +1,5 @@
-// Figure 15.3 by hand: a window and centres on an extract of two real heads of the speech model,
-// every second token of 1.6 seconds. Logits and products of values are bytes; a test holds them to it.
+// Figure 15.3, interactive: a window and cluster centres on part of two heads of the speech model,
+// every second token of 1.6 seconds. Logits and products of values are bytes; a test compares them.
 (() => {
   const L = 40;
   const read = ([least, step, text]) => Array.from(atob(text), (c) => least + step * c.charCodeAt(0));
@@ -30,22 +30,22 @@
     gap.reduce((sum, a, i) => sum + a * gap.reduce((inner, b, j) => inner + gram[i][j] * b, 0), 0);
 
   AnswersBack.figure("window", {
-    title: "widen the window, then add centres for what is far, and see when the right picture becomes the left one",
-    picture: "The weights of a real head, exact, and from a window and centres",
+    title: "widen the window, then summarise the far keys by cluster centres, until the right picture matches the left one",
+    picture: "The attention weights of a head, exact, and from a window and cluster centres",
     height(width) { return this.side(width) + 58; },
     side: (width) => Math.min(280, (width - 20) / 2),
     controls: {
       band: { label: "window in orange: keys on each side", min: 0, max: 20, step: 1, value: 5 },
-      centres: { label: "centres for far keys", values: [0, 1, 2, 4, 8], value: 0 },
+      centres: { label: "cluster centres for far keys", values: [0, 1, 2, 4, 8], value: 0 },
       query: { label: "query, outlined", min: 1, max: L, step: 1, value: 20 },
-      far: { label: "a head that looks far; unticked, one that looks near", value: true },
+      far: { label: "a head that attends to distant keys; unticked, one that attends locally", value: true },
     },
 
-    /** Weights (L, L), exact and approximated, and the error of the output over that of mean(V). */
+    /** Weights (L, L), exact and approximated, and the normalised error of the output. */
     compute({ band, centres, far }) {
       const { logits, gram, nearest } = HEADS[Number(far)];
       const own = Array.from(nearest[centres] ?? "0".repeat(L), Number);
-      let error = 0, null_ = 0, held = 0;
+      let error = 0, baseline = 0, held = 0;
       const exact = logits.map(softmax);
       const weights = logits.map((row, i) => {
         const sum = [], count = []; // the logit of a centre is the mean of those of its keys
@@ -55,11 +55,11 @@
           return centres ? sum[own[j]] / count[own[j]] : -Infinity;
         }));
         error += square(found.map((w, j) => w - exact[i][j]), gram);
-        null_ += square(exact[i].map((w) => 1 / L - w), gram);
+        baseline += square(exact[i].map((w) => 1 / L - w), gram);
         held += exact[i].reduce((total, w, j) => total + w * (Math.abs(i - j) <= band), 0) / L;
         return found;
       });
-      return { logits, gram, own, exact, weights, held, error: error / null_ };
+      return { logits, gram, own, exact, weights, held, error: error / baseline };
     },
 
     /** A picture of weights: the strength of the ink is the root of a weight. */
@@ -87,7 +87,7 @@
           <rect class="s6 grid" fill="none" x="${left[n]}" y="${top}" width="${side}" height="${side}"/>
           <path class="line thin s1" d="M${edge(-band)}M${edge(band + 1)}"/>
           <rect class="s6" fill="none" x="${left[n]}" y="${top + (query - 1) * cell}" width="${side}" height="${cell}"/>
-          <text x="${left[n]}" y="${top + side + 18}">${n ? "ink is weight" : "keys →, queries ↓"}</text>`;
+          <text x="${left[n]}" y="${top + side + 18}">${n ? "darker: more weight" : "keys →, queries ↓"}</text>`;
       }).join("");
     },
 
@@ -95,10 +95,10 @@
       const say = AnswersBack.say, row = query - 1;
       const within = (rows) => rows[row].reduce((sum, w, j) => sum + w * (Math.abs(row - j) <= band), 0);
       const given = centres ? centres === 1 ? "the mean key" : `${centres} centres` : "nothing";
-      return `Over 40 tokens of speech the head that looks ${far ? "far" : "near"} has ${say(100 * held)} % of its weight in a ` +
-        `window of ${band} keys on each side. With ${given} for the far keys the error of the output ` +
-        `is ${say(error)} times that of mean(V)${error > 1 ? ", which knows nothing" : ""}. Query ${query} gives ` +
-        `its window ${say(100 * within(exact))} % of its weight exactly, and ${say(100 * within(weights))} % here.`;
+      return `Over 40 tokens of speech, this head has ${say(100 * held)} % of its weight in a ` +
+        `window of ${band} keys on each side. With ${given} for the far keys, the normalised error of the output ` +
+        `is ${say(error)}${error > 1 ? ", worse than the mean of all values (1)" : "; the mean of all values has 1"}. ` +
+        `Query ${query} gives its window ${say(100 * within(exact))} % of its weight on the left and ${say(100 * within(weights))} % on the right.`;
     },
   });
 })();
