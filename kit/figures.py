@@ -1,7 +1,7 @@
-"""Figures that answer back: below which still figure the site has one, and what the page says.
+"""Interactive figures: which still figures have one below them.
 
-Each is a script in kit/look/static/figures, beside `shared.js`, which all of them use. Where no
-script runs the place stays empty, and the still figure stands alone.
+Each is a script in kit/look/static/figures; all of them use `shared.js` there. Without JavaScript
+its place stays empty, and only the still figure is shown.
 """
 
 FOLDER = "figures"  # in kit/look/static, and so in the site's _static
@@ -18,10 +18,10 @@ SCRIPTS = {
 
 
 def below(figure: str | None, static: str = "../_static") -> str:
-    """The place for what answers back below a figure, "03.3", and its scripts; empty for others."""
+    """The place of the interactive figure below a figure, "03.3", and its scripts; or nothing."""
     script = SCRIPTS.get(figure)
     if script is None:
         return ""
-    home = f"<div class='answers-back' data-answers-back='{script}'></div>"
+    home = f'<div class="answers-back" id="move-{figure}" data-answers-back="{script}"></div>'
     names = (f"{static}/{FOLDER}/{name}.js" for name in ("shared", script))
     return home + "".join(f"<script defer src='{name}'></script>" for name in names)

@@ -1,13 +1,13 @@
-"""The first page of the site: README, laid out for those who were sent a link.
+"""The first page of the site: README, laid out for somebody who was sent a link.
 
-Only the words on the three buttons are written here. README is what GitHub shows; here its
-sections follow the title of the course, the buttons and the pictures.
+README is what GitHub shows. Here its sections follow the title of the course, three buttons, the
+pictures and a figure to move.
 """
 
 import re
 
+from kit import figures
 from kit.head import first_words
-from tools.setting import ROOT
 
 BUTTONS = {
     "Start": "notebooks/00_start_here.html",
@@ -15,7 +15,11 @@ BUTTONS = {
     "Teach with it": "kit/pages/teach.html",
 }
 BROWSER = "Run it in the browser"
-PICTURE = re.compile(r"(?ms)(!\[[^\]]+\]\((notebooks/picture_(\d)\.png)\))\n\n(^\*\w.+?\*)$")
+MOVE = (
+    "Move the sliders: on the left are the attention weights of a speech recogniser, on the right "
+    "those of a cheaper approximation, which lesson 15 explains."
+)
+PICTURE = re.compile(r"(?ms)(!\[[^\]]+\]\(notebooks/picture_(\d)\.png\))\n\n(^\*\w.+?\*)$")
 ROW = re.compile(r"(?m)^\| \[(\w\d)\]\((\S+)\) \| (.+?) \|")  # of a lesson
 
 
@@ -31,9 +35,8 @@ def page(readme: str, browser: bool) -> str:
     title, about = first_words(readme)
     lead, _, rest = about.partition(". ")
     head = [f"# {title}", f"{lead}.", buttons(browser), "<div class='pictures'>"]
-    for drawn, path, number, caption in PICTURE.findall(top):
-        wide = int.from_bytes((ROOT / path).read_bytes()[16:20]) // 2  # two dots per pixel
+    for drawn, number, caption in PICTURE.findall(top):
         linked = f"[{drawn}](notebooks/00_start_here.ipynb#figure-00-{number})"
-        head += [f"<div class='drawn' style='--drawn: {wide}px'>", linked, caption, "</div>"]
-    head += ["</div>", rest, top[top.index("Afterwards") :]]
+        head += [linked, caption]
+    head += ["</div>", MOVE, figures.below("15.2", "_static"), rest, top[top.index("Afterwards") :]]
     return "\n\n".join([*head, ROW.sub(r"| [\1](\2) | [\3](\2) |", sections)])

@@ -17,11 +17,11 @@ import shutil
 import subprocess
 import sys
 import unicodedata
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 
-from kit import chromium, front, handouts, hints, lectures, need, npm, pdf, quizzes, reference
-from kit.figures import SCRIPTS
+from kit import chromium, figures, front, handouts, hints, lectures, need, npm, pdf, quizzes
+from kit.reference import pages as package_pages
 from tools.lesson import ANSWER, ASK, Lesson, read
 from tools.setting import ROOT, edition
 
@@ -54,7 +54,9 @@ BEHIND = (
     "notebooks/references",
     "CHANGELOG",
 )
-AUTHORS = ("CONTRIBUTING", "notebooks/coverage", "notebooks/errata_list", "claims")  # last
+# below the page HOW
+AUTHORS = ("CONTRIBUTING", "notebooks/coverage", "notebooks/errata_list", "claims")
+HOW = "kit/pages/how_we_know"
 LECTURE = "kit/pages/lectures/\\d_"  # pages of lectures
 LECTURERS = ("kit/pages/teach", "kit/pages/lectures/index", "kit/pages/twelve_weeks")  # first
 COPIED = (
@@ -214,21 +216,23 @@ def boxed(text: str) -> str:
 
 
 def answers_out_of_sight(notebook: dict) -> None:
-    """Fold all that answers a question, code, what it shows and words, behind one line, which says
-    whether a figure that answers back is there."""
-    cells = []
+    """Fold the answer to a question, code, output and text, into one line; an interactive figure
+    follows the fold, or the cell, with its still figure."""
+    cells, ids = [], count()
+
+    def put(*sources):
+        made = {"cell_type": "markdown", "metadata": {}}
+        cells.extend(made | {"id": f"put-{next(ids)}", "source": source} for source in sources)
+
     tagged = groupby(notebook["cells"], lambda cell: ANSWER in cell["metadata"].get("tags", []))
     for answers, grouped in tagged:
         run = list(grouped)
-        drawn = [told.get("figure") for cell in run for told in pictures(cell)]
-        moves = ", and a figure to move" if {*drawn} & {*SCRIPTS} else ""
-        summary = f"<summary>Show the answer{moves}</summary>"
-        lines = (f"<details class='answer'>{summary}", "</details>")
-        edges = [
-            {"cell_type": "markdown", "id": f"{side}-{len(cells)}", "metadata": {}, "source": line}
-            for side, line in zip(("opens", "closes"), lines, strict=True)
-        ]
-        cells += [edges[0], *run, edges[1]] if answers else run
+        for part in [run] if answers else [[cell] for cell in run]:
+            put(*["<details class='answer'><summary>Show the answer</summary>"] * answers)
+            cells += part
+            put(*["</details>"] * answers)
+            drawn = [told.get("figure") for cell in part for told in pictures(cell)]
+            put(*(figures.below(figure) for figure in drawn if figure in figures.SCRIPTS))
     notebook["cells"] = cells
 
 
@@ -376,7 +380,12 @@ class Site:
         file = self.files[here].name
         links.append(_download(relative(f"_sources/{here}.ipynb", here), "notebook", file))
         row = f"<p class='buttons beside'>{' '.join(buttons)}</p>\n\n" if buttons else ""
-        return f"{row}{BESIDE}{' · '.join(links)}"
+        moves = [name for name in figures.SCRIPTS if here == self.lessons.get(name[:2])]
+        said = "".join(
+            f"\n\nThis lesson has a figure to move: <a href='#move-{name}'>figure {name}</a>."
+            for name in moves
+        )
+        return f"{row}{BESIDE}{' · '.join(links)}{said}"
 
     def of_lecture(self, text: str, here: str) -> str:
         """The page of a lecture, with links below its title to its deck and its handout."""
@@ -456,7 +465,7 @@ def stage(folder: Path = STAGE) -> None:
 
     lay_out(COPIED, folder)
     handouts.write(folder)
-    pages = {f"performer_course/{name}": text for name, text in reference.pages().items()}
+    pages = {f"performer_course/{name}": text for name, text in package_pages().items()}
     for name in GENERATED:
         title, inner = Path(name).name.capitalize(), sorted((folder / name).glob("*.ipynb"))
         below = [path.stem for path in inner]
@@ -473,6 +482,8 @@ def stage(folder: Path = STAGE) -> None:
         listed = toctree(below, hidden=own.exists())
         pages[own.relative_to(folder).as_posix()] = f"{head}\n{listed}"
     pages["claims.md"] = claims()
+    how = (folder / f"{HOW}.md").read_text(encoding="utf-8")
+    pages[f"{HOW}.md"] = f"{how}\n{toctree([relative(name, HOW) for name in AUTHORS])}"
     if any((BUILD.parent / SLIDES).glob("*.html")):
         pages[f"{SLIDES}.md"] = listing()
     readme = (folder / "README.md").rename(folder / "index.md")
@@ -523,7 +534,7 @@ def contents(folder: Path, pages) -> str:
     own += [SLIDES] * (SLIDES in docnames)
     exercises, _solutions, projects = (f"{name}/index" for name in GENERATED)
     trees.append(toctree([exercises, projects], "Exercises and projects"))
-    groups = {"To look up": BEHIND, "For lecturers": own, "For authors": AUTHORS}
+    groups = {"To look up": BEHIND, "For lecturers": own}
     for caption, names in groups.items():
         there = [short(name, folder) for name in names if name in docnames]
         trees += [toctree(there, caption)] if there else []
@@ -566,8 +577,8 @@ def main() -> int:
             if any((BUILD.parent / name).glob(files)):
                 shutil.copytree(BUILD.parent / name, HTML / name)
         pages = [path.relative_to(HTML) for path in HTML.rglob("*.html")]
-        count = len([path for path in pages if path.parts[0] != LITE])
-        print(f"{count} pages: {(HTML / 'index.html').relative_to(ROOT)}")
+        own = [path for path in pages if path.parts[0] != LITE]
+        print(f"{len(own)} pages: {(HTML / 'index.html').relative_to(ROOT)}")
         if missing := without():
             print(missing)
         if chromium.PRINTS:

@@ -4,7 +4,7 @@ from docutils import nodes
 from myst_nb.core.render import NbElementRenderer
 from sphinx import addnodes
 
-from kit import figures, reference
+from kit import reference
 from kit.head import in_head, words
 from kit.site import BESIDE, STATIC, Site, alt, options
 from tools.setting import COURSE
@@ -36,7 +36,7 @@ html_sourcelink_suffix = ""
 html_theme_options = options()
 
 mathjax_path = "mathjax/formulas.js"
-mathjax3_config = {"chtml": {"matchFontHeight": False, "scale": 1.1}}  # whatever font is there first
+mathjax3_config = {"chtml": {"matchFontHeight": False, "scale": 1.1}}  # in any font
 
 
 def described(render):
@@ -73,7 +73,7 @@ def described(render):
         title = f"Figure {figure}" if figure else "The figure"
         opened = raw(f"<details class='in-words'><summary>{title} in words</summary>")
         words = nodes.paragraph("", description)
-        return [*found, opened, words, raw("</details>"), raw(figures.below(figure))]
+        return [*found, opened, words, raw("</details>")]
 
     return render_image
 
@@ -82,13 +82,18 @@ NbElementRenderer.render_image = described(NbElementRenderer.render_image)
 
 
 def findable(app, doctree):
-    """A page is found first by its words; the line beside a lesson gets a class."""
+    """A page is found first by its words; the line beside a lesson gets a class, and so does a
+    table of lessons or of questions with lessons, whose rows are cards on a phone."""
     names = [("single", word, "", "main", None) for word in words(app.env.docname)]
     if names:
         doctree.insert(0, addnodes.index(entries=names))
     for line in doctree.findall(nodes.paragraph):
         if line.astext().startswith(BESIDE):
             line["classes"].append("beside")
+    for table in doctree.findall(nodes.table):
+        row = [cell.astext() for cell in next(table.findall(nodes.row))]
+        if row[0] == "lesson" or (row[0], row[-1]) == ("", "lessons"):
+            table["classes"] += ["cards", *["asks"] * (row[-1] == "lessons")]
 
 
 def setup(app):

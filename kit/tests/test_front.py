@@ -12,15 +12,16 @@ README = text("README.md")
 ROUTES = ["One afternoon", "The path", "Everything"]
 
 
-def test_the_first_page_begins_with_title_sentence_buttons_and_two_figures():
+def test_the_first_page_begins_with_title_sentence_buttons_pictures_and_a_figure_to_move():
     said = front.page(README, browser=True)
     title, lead, buttons, *pictures = said.split("\n\n")
     assert title == "# How kernels became linear attention"
     assert lead.startswith("Executable notebooks")
     assert re.findall(r"href='(.+?)'", buttons) == [*front.BUTTONS.values()]
-    for number, (drawn, caption) in enumerate((pictures[2:4], pictures[6:8]), start=1):
+    for number, (drawn, caption) in enumerate((pictures[1:3], pictures[3:5]), start=1):
         assert drawn.endswith(f"(notebooks/00_start_here.ipynb#figure-00-{number})")
         assert caption.endswith(f"(figure 00.{number}).*")
+    assert "_static/figures/window.js" in said
     assert said.count("Afterwards you can") == 1
 
 

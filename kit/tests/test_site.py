@@ -97,6 +97,17 @@ def test_each_part_of_the_lessons_ends_with_its_quiz(stage):
 # Titles, and what lies beside a page
 
 
+def test_a_figure_to_move_is_below_the_fold_of_its_answer_and_named_at_the_head(small, monkeypatch):
+    monkeypatch.setattr(site.figures, "SCRIPTS", {"04.1": "waves", "04.2": "gram"})
+    answer = toy.figure("A.", ANSWER)
+    made = toy.notebook(toy.text(SAID), answer, toy.figure("B."))
+    said = texts_of(small.on_page(nbformat.writes(made), "notebooks/04_one"))
+    assert [re.findall(r"move-(\d\d\.\d)", text) for text in said] == [
+        *(["04.1", "04.2"], [], [], ["04.1"], ["04.2"]),
+    ]
+    assert said[2] == "</details>"
+
+
 @pytest.mark.parametrize(
     ("name", "title", "expected"),
     [
@@ -117,7 +128,7 @@ def test_a_lesson_has_buttons_to_run_and_to_exercise_and_a_line_of_what_else_the
     runs = small.built / "lite/files/my/04_one.ipynb"
     runs.parent.mkdir(parents=True)
     runs.touch()
-    buttons, line = small.beside("notebooks/04_one").split("\n\n")
+    buttons, line, _ = small.beside("notebooks/04_one").split("\n\n")
     assert re.findall(r"href='(.*?)'>(.*?)<", buttons) == [
         ("../lite/lab/index.html?path=my/04_one.ipynb", "Run it in the browser"),
         ("exercises/04_one.html", "Exercises"),
