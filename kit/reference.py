@@ -1,49 +1,44 @@
 """The pages of the package on the site, from its docstrings alone; `look/conf.py` connects them.
 
-A docstring stays as `help(...)` shows it, plain text without markup. Below the signature, its page
-has what the docstring says, a table of the arguments with the types of their annotations, what is
-returned, the fields (Error, Cost, Source, …) and the example. A name in backticks links to what it
-names, a publication to its entry, a lesson to its page. Formulas stay plain text.
+A docstring stays as `help(...)` shows it, plain text without markup. Its page has the signature,
+with the shapes, the text and the example. A name in backticks links to what it names, a publication
+to its entry, a lesson to its page. Formulas stay plain text.
 """
 
 import ast
-import inspect
 import re
-import types
-import typing
 from itertools import groupby
 
 from tools.setting import ROOT
 
 PACKAGE = "performer_course"
 MEMBERS = "   :members:\n"  # what the page of a module shows of it, and of modules without a page
-OF_A_ROOM = {
+OF_A_MODULE = {
     "attention": f"{MEMBERS}\n.. autoclass:: performer_course.attention.State\n{MEMBERS}",
     "checks": f"{MEMBERS}   :imported-members:\n",
 }
-FIELDS = "Shapes?|Shape and dtype|Error|Cost|Source|Raises|Differs from the papers?"
-BEGINS = r"(?:^|(?<=[.;,] )|(?<=[.;,]\n))"  # of a field, or of the description of an argument
+# Where a line of its own begins: at an item of a list, at arguments ("q, k: …"), at "Error: …".
+LABELLED = re.compile(
+    r"(?m)^(?=- |\w+(?:, \w+)*: )|(?<=\. )(?=(?:Error|Cost|Source|Raises|Differs[a-z ]+): )"
+)
 # A name in backticks, a link as `Site.linked` makes it, and characters with a meaning for Sphinx.
 MARKS = re.compile(
     r"`(?P<name>[^`]+)`|\[(?P<label>[^\]]*)\]\((?P<page>[\w./]+)\.(?:ipynb|md)(?P<place>#[^)\s]*)?\)"
     r"|(?P<sign>[\\*_|])"
 )
-ARRAYS = {"Float": "array", "Bool": "booleans", "Int": "integers", "Integer": "integers"}
-TYPES = {"ndarray": "array", "str": "text", "bool": "True or False", "int": "integer"}
-TYPES |= {"float": "number", "NoneType": "None"}
 
 
 def pages(package=ROOT / PACKAGE) -> dict[str, str]:
     """One page for the package and one for each module; autodoc fills them from the docstrings."""
-    names = rooms(package)
+    names = modules(package)
     shape = "# {0}\n\n```{{eval-rst}}\n.. automodule:: performer_course{1}\n{2}```\n"
     listed = "\n".join(["```{toctree}", "", *names, "```", ""])
     whole = f"{shape.format('The package', '', '')}\n{listed}"
-    found = {name: shape.format(name, f".{name}", OF_A_ROOM.get(name, MEMBERS)) for name in names}
+    found = {name: shape.format(name, f".{name}", OF_A_MODULE.get(name, MEMBERS)) for name in names}
     return {f"{name}.md": text for name, text in ({"index": whole} | found).items()}
 
 
-def rooms(package=ROOT / PACKAGE) -> list[str]:
+def modules(package=ROOT / PACKAGE) -> list[str]:
     """The public modules, in the order in which the package's docstring names them."""
     told = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
     files = {path.name.removesuffix(".py") for path in package.glob("[!_]*")}
@@ -65,97 +60,23 @@ def words(site, text: str) -> str:
     return MARKS.sub(marked, site.linked(line, f"{PACKAGE}/index")).strip()
 
 
-def kind(annotation) -> str:
-    """What an annotation says, in words: array (..., L, d)."""
-    if annotation in (inspect.Parameter.empty, typing.Any):
-        return ""
-    if hasattr(annotation, "dim_str"):  # of jaxtyping
-        names = [name.lstrip("#*") for name in annotation.dim_str.split()]
-        names = [name.replace("2*", "2").replace("+", " + ") for name in names]
-        comma = "," * (len(names) == 1 and names != ["..."])
-        array = ARRAYS[annotation.__name__.partition("[")[0]]
-        return f"{array} ``({', '.join(names)}{comma})``"
-    several = typing.get_args(annotation)
-    if isinstance(annotation, types.UnionType):
-        return " or ".join(map(kind, several))
-    if typing.get_origin(annotation) is tuple:
-        return ", ".join(map(kind, several))
-    if isinstance(annotation, type) and not several:
-        name, module = annotation.__name__, annotation.__module__
-        if module.startswith(PACKAGE):
-            room = module.replace("._stable", ".attention")  # where its page is
-            return f":py:obj:`{name} <{room}.{name}>`"
-        return TYPES.get(name, f"``{module}.{name}``".replace("builtins.", ""))
-    return f"``{str(annotation).replace('typing.', '')}``"
-
-
-def parted(text: str, names=()) -> tuple[str, dict[str, str], dict[str, str]]:
-    """`text` up to its first label; its fields, by name; and what it says about each of `names`.
-
-    A label is the name of a field, or of arguments, and a colon: "q, k: queries. Cost: O(L)".
-    """
-    named = "|".join(map(re.escape, names)) or "(?!)"
-    label = re.compile(rf"{BEGINS}(?:({FIELDS})|((?:{named})(?:, (?:{named}))*)):\s", re.MULTILINE)
-    rest, *said = label.split(text)
-    fields, about = {}, {}
-    for field, arguments, words in zip(said[::3], said[1::3], said[2::3], strict=True):
-        if field:
-            fields[field] = words.strip()
-        for name in (arguments or "").split(", "):
-            about[name] = words.strip().rstrip(",;.")
-    return rest, fields, about
-
-
-def signature(thing) -> inspect.Signature:
-    """What a function or a class takes and returns; empty if that is not known."""
-    try:
-        return inspect.signature(thing)
-    except (TypeError, ValueError):
-        return inspect.Signature()
-
-
-def table(site, known: dict, about: dict[str, str]) -> list[str]:
-    """The arguments as a table: name, type and shape, default, meaning."""
-    rows = [["argument", "type and shape", "default", "meaning"]]
-    for name, one in known.items():
-        shape = "" if one.kind is one.VAR_KEYWORD else kind(one.annotation)
-        default = "" if one.default is one.empty else f"``{one.default!r}``"
-        rows.append([f"``{name}``", shape, default, words(site, about.get(name, ""))])
-    kept = [i for i, column in enumerate(zip(*rows[1:], strict=True)) if any(column)]
-    if not kept:
-        return []
-    look = "arguments" + " defaults" * (2 in kept)
-    out = ["", ".. list-table::", f"   :class: {look}", "   :header-rows: 1", ""]
-    for row in rows:
-        cells = [row[i] for i in kept]
-        out += [f"   {' ' if i else '*'} - {cell}".rstrip() for i, cell in enumerate(cells)]
-    return [*out, ""]
-
-
-def rendered(site, thing, lines: list[str]) -> list[str]:
-    """The docstring `lines` of `thing` in reStructuredText."""
-    own = signature(thing)
-    known = {n: one for n, one in own.parameters.items() if n not in ("self", "cls")}
-    out, fields, about, examples = [], {}, {}, []
+def rendered(site, lines: list[str]) -> list[str]:
+    """The docstring `lines` in reStructuredText."""
+    out = []
     for blank, part in groupby(lines, lambda line: not line.strip()):
         block = [*part]
         if block[0].startswith(">>>"):
-            examples += ["", *block, ""]
+            out += ["", *block, ""]
         elif block[0].startswith("    "):  # formulas, a table or a command, as it is
             out += ["", "::", "", *block, ""]
         elif not blank:
-            rest, more, meant = parted("\n".join(block), known)
-            fields, about = fields | more, about | meant
-            for item in re.split(r"(?m)^(?=- )", rest):
+            for item in LABELLED.split("\n".join(block)):
                 out += ["", words(site, item)]
-    given = "" if inspect.isclass(thing) else kind(own.return_annotation)
-    out += [*table(site, known, about), "", *[f":Returns: {given}"] * (given not in ("", "None"))]
-    out += [f":{name}: {words(site, said)}" for name, said in fields.items()]
-    return [*out, *examples]
+    return out
 
 
 def skipped(app, what, name, thing, skip, options):
-    """Sphinx's event for a member: a field of a tuple is already a row of the table."""
+    """Sphinx's event for a member: a field of a tuple is already in the signature."""
     return True if type(thing).__name__ == "_tuplegetter" else None
 
 
@@ -169,7 +90,7 @@ def within(app, env, node, shown):
 
 def connect(app, site) -> None:
     def process(app, what, name, thing, options, lines):
-        lines[:] = rendered(site, thing, lines)
+        lines[:] = rendered(site, lines)
 
     app.connect("autodoc-process-docstring", process)
     app.connect("autodoc-skip-member", skipped)

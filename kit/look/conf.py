@@ -15,7 +15,8 @@ language = "en"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["torch"]  # performer_course.pytorch alone needs it
-autodoc_typehints = "none"  # they stand in the table of arguments
+autodoc_typehints_format = "short"
+maximum_signature_line_length = 80
 add_module_names = html_use_index = False
 smartquotes_action = "qD"  # "..." in a shape stays as Python writes it
 nb_execution_mode = "off"
