@@ -17,11 +17,16 @@ SCRIPTS = {
 }
 
 
+def place(figure: str) -> str:
+    """Where a link to the interactive figure ends."""
+    return f"move-{figure.replace('.', '-')}"
+
+
 def below(figure: str | None, static: str = "../_static") -> str:
     """The place of the interactive figure below a figure, "03.3", and its scripts; or nothing."""
     script = SCRIPTS.get(figure)
     if script is None:
         return ""
-    home = f'<div class="answers-back" id="move-{figure}" data-answers-back="{script}"></div>'
+    home = f'<div class="answers-back" id="{place(figure)}" data-answers-back="{script}"></div>'
     names = (f"{static}/{FOLDER}/{name}.js" for name in ("shared", script))
     return home + "".join(f"<script defer src='{name}'></script>" for name in names)

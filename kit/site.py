@@ -381,10 +381,8 @@ class Site:
         links.append(_download(relative(f"_sources/{here}.ipynb", here), "notebook", file))
         row = f"<p class='buttons beside'>{' '.join(buttons)}</p>\n\n" if buttons else ""
         moves = [name for name in figures.SCRIPTS if here == self.lessons.get(name[:2])]
-        said = "".join(
-            f"\n\nThis lesson has a figure to move: <a href='#move-{name}'>figure {name}</a>."
-            for name in moves
-        )
+        ends = [_download(f"#{figures.place(name)}", f"figure {name}") for name in moves]
+        said = f"\n\nThis lesson has a figure to move: {', '.join(ends)}." if ends else ""
         return f"{row}{BESIDE}{' · '.join(links)}{said}"
 
     def of_lecture(self, text: str, here: str) -> str:

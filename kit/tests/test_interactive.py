@@ -24,7 +24,7 @@ def test_the_head_in_the_figure_of_a_window_is_the_one_that_its_record_cuts():
 def test_the_page_has_an_empty_place_below_such_a_figure_and_nothing_below_others():
     for number, script in figures.SCRIPTS.items():
         said = figures.below(number, "static")
-        assert f'id="move-{number}" data-answers-back="{script}"></div>' in said
+        assert f'id="{figures.place(number)}" data-answers-back="{script}"></div>' in said
         sources = re.findall(r"<script defer src='static/([^']+)'>", said)
         assert sources == [f"figures/{name}.js" for name in ("shared", script)]
     assert figures.below("00.1") == figures.below(None) == ""

@@ -102,8 +102,8 @@ def test_a_figure_to_move_is_below_the_fold_of_its_answer_and_named_at_the_head(
     answer = toy.figure("A.", ANSWER)
     made = toy.notebook(toy.text(SAID), answer, toy.figure("B."))
     said = texts_of(small.on_page(nbformat.writes(made), "notebooks/04_one"))
-    assert [re.findall(r"move-(\d\d\.\d)", text) for text in said] == [
-        *(["04.1", "04.2"], [], [], ["04.1"], ["04.2"]),
+    assert [re.findall(r"move-(\d\d-\d)", text) for text in said] == [
+        *(["04-1", "04-2"], [], [], ["04-1"], ["04-2"]),
     ]
     assert said[2] == "</details>"
 

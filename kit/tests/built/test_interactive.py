@@ -210,20 +210,6 @@ def test_its_numbers_are_those_of_the_package(address, browser, name):
     assert faults == []
 
 
-def test_below_a_question_it_waits_for_a_guess_or_for_the_answer(address, browser):
-    fold = "<details class=answer><summary>Show the answer</summary></details>"
-    for act in ("summary", "input"):
-        with opened(browser, address, "page.html") as (tab, _):
-            tab.evaluate(f"""() => {{ const home = document.querySelector('.answers-back');
-                home.outerHTML = '{fold}' + home.outerHTML.replace(/>[^]*/, '></div>');
-                const {{ figure, figures }} = AnswersBack, name = Object.keys(figures)[0];
-                figure(home.dataset.answersBack, figures[home.dataset.answersBack]); }}""")
-            words = tab.locator(".answers-back .words").first
-            assert words.inner_text().startswith("Guess first.")
-            tab.locator(act).first.press("Enter" if act == "summary" else "ArrowRight")
-            tab.wait_for_function("!document.querySelector('.words').innerText.startsWith('Guess')")
-
-
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
 def test_no_barrier_and_it_fits(address, browser, scheme, width):
     with opened(browser, address, "page.html", scheme=scheme, width=width) as (tab, faults):

@@ -90,11 +90,10 @@ window.AnswersBack ??= (() => {
       <svg class="picture" role="img" aria-label="${spec.picture}"></svg>
       <div class="controls"></div><p class="words" aria-live="polite"></p>`;
     const svg = home.querySelector("svg"), words = home.querySelector(".words");
-    const state = {}, moved = {}, fold = home.previousElementSibling;
-    let waiting = 0, asked = fold?.matches("details.answer:not([open])"); // a question to guess first
+    const state = {}, moved = {};
+    let waiting = 0;
     const show = () => {
       waiting = 0;
-      if (asked) return (words.textContent = "Guess first. The figure appears when you move a slider or open the answer.");
       const width = Math.max(300, svg.clientWidth || 640);
       const height = spec.height(width), numbers = spec.compute(state);
       svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -130,9 +129,6 @@ window.AnswersBack ??= (() => {
         moved[name](values ? values.indexOf(value) : value);
       }
     }
-    const start = () => soon((asked = false));
-    for (const type of ["input", "click"]) home.addEventListener(type, start);
-    if (asked) fold.addEventListener("toggle", start);
     const drag = ({ buttons, clientX, clientY }) => { // a finger, or a mouse with its button pressed
       const { left, top, width } = svg.getBoundingClientRect();
       if (buttons) spec.drag?.(clientX - left, clientY - top, width, moved);
