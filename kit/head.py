@@ -1,7 +1,7 @@
-"""What the head of a page says of it to a search.
+"""What the head of a page tells a search engine, and the words by which the search finds a page.
 
-The words are those that the course has: a lesson's box says what one can do afterwards, and the
-glossary has the words that a lesson teaches, with the names that other people give them.
+A lesson's box says what one can do afterwards, and the glossary lists the terms that a lesson
+teaches, with their other names. `TYPED` adds words that the course itself does not use.
 """
 
 import re
@@ -64,7 +64,7 @@ def first_words(readme: str = "") -> tuple[str, str]:
 
 
 def description(lesson: Lesson | None = None) -> str:
-    """What one can do after a lesson, its first sentence; of other pages, README's first."""
+    """The first sentence on what one can do after a lesson; for other pages, README's first."""
     for part in lesson.box if lesson else ():
         if AFTERWARDS.match(part):
             said = SENTENCE.split(AFTERWARDS.sub("", plain(part)))[0]
@@ -86,7 +86,7 @@ def terms(glossary: str = "") -> dict[str, list[str]]:
 
 
 def words(docname: str) -> list[str]:
-    """By what a page is found: what people type, and of a lesson its subject and its terms."""
+    """The keywords of a page: what people type, and for a lesson its subject and its terms."""
     of_lesson = LESSON.match(docname)
     lesson = of_lesson[1] if of_lesson else ""
     own = [read(find(lesson)).subject, *terms().get(lesson, [])] if lesson else []
@@ -106,6 +106,6 @@ def tags(docname: str) -> str:
 
 
 def in_head(app, docname, template, context, doctree):
-    """Sphinx's event for a page: its tags. The theme names the size of the screen by itself."""
+    """Sphinx's event for a page: its tags, without the viewport, which the theme sets itself."""
     kept = re.sub(r'<meta name="viewport"[^>]*/>', "", context.get("metatags", ""))
     context["metatags"] = kept + tags(docname)

@@ -28,7 +28,7 @@ MATHJAX += ("a11y/assistive-mml",)
 
 
 def package(name: str, folder: Path = FOLDER) -> Path:
-    """The folder of the unpacked package `name`, at its pinned version; fetched where it is not."""
+    """The folder of the unpacked package `name`, at its pinned version; fetched if missing."""
     home = folder / f"{name}@{PINS[name]}"
     modules = home / "node_modules"
     if not (modules / ".package-lock.json").exists():  # which npm writes last
@@ -48,7 +48,7 @@ def package(name: str, folder: Path = FOLDER) -> Path:
 
 
 def copy(name: str, *files: str, to: Path) -> None:
-    """Copy files of the package `name` into the folder `to`, its licence beside them."""
+    """Copy files of the package `name` and its licence into the folder `to`."""
     unpacked = package(name)
     for file in files:
         shutil.copy(unpacked / file, to)
@@ -69,7 +69,7 @@ def formulas(to: Path) -> None:
 
 
 def letters(*names: str, to: Path) -> None:
-    """Write fonts.css into the folder `to`: the Latin and Greek letters of packages."""
+    """Write fonts.css into the folder `to`: the Latin and Greek letters of font packages."""
     sheets, files = [], to / "files"
     files.mkdir(parents=True)
     for name in names:

@@ -1,4 +1,4 @@
-"""The course as a web site: what is in the repository is laid out, and Sphinx makes pages of it.
+"""The course as a web site, which Sphinx makes from the files of the repository.
 
     python -m kit.site        write build/site/html
 
@@ -30,7 +30,7 @@ STAGE, HTML, STATIC = BUILD / "source", pdf.HTML, BUILD / "static"
 
 LICENCES = "code: BSD 3-Clause, prose and figures: CC BY 4.0"
 
-# The lesson that each part begins with. A lesson belongs to the last part begun before it.
+# The first lesson of each part.
 PARTS = {
     "Kernels": "01",
     "Random features": "04",
@@ -39,7 +39,7 @@ PARTS = {
     "Scale, and after": "18",
     "Appendices": "a1",
 }
-# What stands in the side bar below the lessons, where it is there.
+# Pages in the side bar below the lessons.
 GENERATED = ("notebooks/exercises", "notebooks/solutions", "notebooks/projects")
 BROWSER = "kit/pages/in_the_browser"
 BEHIND = (
@@ -65,23 +65,23 @@ COPIED = (
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
     "benchmarks/*.png",
 )
-SLIDES = "slides"  # what `make slides` has made goes out with the site, and has a page there
-LINKED = r"notebooks/(?:exercises/)?(?:\d\d|a\d)_"  # pages within which links can end
+SLIDES = "slides"  # the site includes what `make slides` has made, and lists it on a page
+LINKED = r"notebooks/(?:exercises/)?(?:\d\d|a\d)_"  # pages with places that links lead to
 HEADING = r"(?m)^(?=## (\d+)\. )"  # of a section that has a number
-LITE = "lite"  # and the lessons that run in a browser, where `make lite` has built them
-MAKES = {  # what a site can be without: the target that makes it, and files that show it
+LITE = "lite"  # the same for the lessons that run in a browser, from `make lite`
+MAKES = {  # optional parts: the make target of each, and a file that shows it is there
     "slides": ("slides", "slides/*.html"),
     "slides as PDF": ("slides", "slides/*.pdf"),
     "lessons that run in the browser": ("lite", f"{LITE}/index.html"),
 }
-BESIDE = "Beside this page: "  # begins a line of links, which no search shows
-ACROSS = 100  # letters of a printed line, above which they are smaller
-PROSE = 200  # letters of a printed line, above which it is no row of a table
-LONG = 250  # characters of an alt text, above which its first sentence has to do
+BESIDE = "See also: "  # begins a line of links, which the search leaves out
+ACROSS = 100  # characters; a longer printed line gets smaller letters
+PROSE = 200  # characters; a longer printed line is not a row of a table
+LONG = 250  # characters; a longer alt text is cut to its first sentence
 
 NUMBER = r"(?:\d\d|a\d)(?![\w%])"
 PLACE = r"(?:\d\d|a\d)\.\d+"  # figure 05.3, exercise 05.3
-GAP = r"(?: |\n[ >]*)"  # within a line, or over its end in a list or a box
+GAP = r"(?: |\n[ >]*)"  # a space, or a line break within a list or a box
 MENTION = (
     rf"\b(?:[Ll]essons?|[Aa]ppendi(?:x|ces)){GAP}{NUMBER}(?:(?:,|{GAP}and|{GAP}to){GAP}{NUMBER})*"
 )
@@ -112,7 +112,7 @@ LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def alt(description: str) -> str:
-    """What stands in for a figure: its description, or the first sentence of a long one."""
+    """The alt text of a figure: its description, or the first sentence of a long one."""
     if len(description) <= LONG:
         return description
     return re.split(r"(?<=[.!?])\s+(?=[^\W\d_])", description, maxsplit=1)[0]
@@ -140,12 +140,12 @@ def parts(numbers) -> dict[str, list[str]]:
 
 
 def heading(docname: str) -> str:
-    """What the headings of a page count."""
+    """What the numbered headings of a page are."""
     return "exercise" if "/exercises/" in docname else "section"
 
 
 def places(docname: str, lesson: Lesson) -> list[str]:
-    """Where links into a lesson or its exercises can end: section-05-3, figure-05-3, …"""
+    """The places in a lesson or its exercises that can be linked: section-05-3, figure-05-3, …"""
     mark, kind = number(docname), heading(docname)
     found = [f"{kind}-{mark}-{part.number}" for part in lesson.sections[1:] if part.number]
     if kind == "section":
@@ -154,18 +154,18 @@ def places(docname: str, lesson: Lesson) -> list[str]:
 
 
 def relative(target: str, here: str) -> str:
-    """The way from the page `here` to the file `target`, both from the root."""
+    """The relative path from the page `here` to the file `target`, both given from the root."""
     return Path(os.path.relpath(target, Path(here).parent)).as_posix()
 
 
 def folded(name: str) -> str:
-    """A name in the letters of a key: Björck → bjorck."""
+    """A name in lower case without accents, as in a key: Björck → bjorck."""
     plain = unicodedata.normalize("NFKD", name)
     return "".join(letter for letter in plain if not unicodedata.combining(letter)).lower()
 
 
 def by_authors(references: str) -> str:
-    """The list of works, each headed as a text cites it, Rahimi & Recht (2007), for its key."""
+    """The list of works, each with a heading as it is cited, Rahimi & Recht (2007), not its key."""
 
     def headed(found):
         key, entry = found.groups()
@@ -178,20 +178,20 @@ def by_authors(references: str) -> str:
 
 
 def decks(name: str, here: str, built: Path = BUILD.parent, label: str = SLIDES) -> list[str]:
-    """Links from the page `here` to the deck of a lecture and its PDF, where they are made."""
+    """Links from the page `here` to the deck of a lecture and its PDF, if they exist."""
     said = {"html": label, "pdf": "slides as PDF"}
     files = {f"{SLIDES}/{name}.{suffix}": words for suffix, words in said.items()}
     return [_download(relative(f, here), s) for f, s in files.items() if (built / f).is_file()]
 
 
 def runs(name: str, built: Path = BUILD.parent) -> str:
-    """Where a learner's copy `name` runs in the browser, from the root; empty where it does not."""
+    """Where the notebook `name` runs in the browser, from the root; empty if it does not."""
     there = (built / LITE / "files" / "my" / name).is_file()
     return f"{LITE}/lab/index.html?path=my/{name}" if there else ""
 
 
 def without(built: Path = BUILD.parent) -> str:
-    """What the site was made without, and the command for each; empty where nothing is missing."""
+    """Which parts the site lacks, and the command that makes each; empty if none is missing."""
     missing = {what: m for what, (m, files) in MAKES.items() if not any(built.glob(files))}
     if not missing:
         return ""
@@ -200,13 +200,13 @@ def without(built: Path = BUILD.parent) -> str:
 
 
 def _download(target: str, label: str, name: str = "") -> str:
-    """A link to a file that Sphinx does not know, saved as `name` where one is given."""
+    """A link to a file that Sphinx does not know; `name` is what it is saved as."""
     saved = f" download='{name}'" if name else ""
     return f"<a href='{target}'{saved}>{label}</a>"
 
 
 def boxed(text: str) -> str:
-    """`text`, and the question that it ends with in a box, its label above it."""
+    """`text` with the question at its end in a box, below its label."""
     if not (asked := ASK.search(text)):
         return text
     label, said = asked[0].strip("*:, "), text[asked.end() :].strip()
@@ -237,13 +237,13 @@ def answers_out_of_sight(notebook: dict) -> None:
 
 
 def pictures(cell: dict) -> list[dict]:
-    """What is noted with each figure of a cell, for more to be noted."""
+    """The metadata of each figure of a cell, to read or to add to."""
     shown = [output for output in cell.get("outputs", []) if "image/png" in output.get("data", {})]
     return [out.setdefault("metadata", {}).setdefault("image/png", {}) for out in shown]
 
 
 def fit_outputs(notebook: dict) -> None:
-    """A caption is set with its figure alone; tags tell what prints long lines, and prose."""
+    """Keep a caption only with its figure, and tag the cells that print long lines or prose."""
     for cell in notebook["cells"]:
         outputs = cell.get("outputs", [])
         kept = [output for output in outputs if "text/markdown" not in output.get("data", {})]
@@ -256,7 +256,7 @@ def fit_outputs(notebook: dict) -> None:
 
 
 class Site:
-    """What a page has to know of the others: lessons, places in them, works."""
+    """What a page needs to know about the others: lessons, places in them, works."""
 
     def __init__(self, stage: Path = STAGE, built: Path = BUILD.parent):
         self.stage, self.built = stage, built
@@ -279,7 +279,7 @@ class Site:
         return f"[{label}]({relative(docname + suffix, here)})"
 
     def within(self, label: str, kind: str, name: str, here: str) -> str:
-        """A link to section "05 §3" or figure "05.3"; the label alone where there is no such."""
+        """A link to section "05 §3" or figure "05.3"; the label alone if there is none."""
         place = "-".join([kind.lower(), *re.findall(r"\w+", name)])
         if place not in self.places:
             return label
@@ -289,7 +289,7 @@ class Site:
         """`text` with a link wherever it names a lesson, a place in it or a file, or cites a work.
 
         What is a link stays one; if it begins with a section, as in [05 §3, *Signs*](…), it leads
-        there. The own number stays as it is, and so do numbers that no lesson has.
+        there. The lesson's own number is not linked, nor are numbers that no lesson has.
         """
         known = {key: name for key, name in self.lessons.items() if name != here}
 
@@ -325,9 +325,9 @@ class Site:
         return WORDS.sub(words, text)
 
     def elsewhere(self, text: str, here: str) -> str:
-        """`text` without its links to what is in the repository but not on the site; words stay.
+        """`text` without links to files of the repository that are not on the site; words stay.
 
-        What is nowhere stays a link, and Sphinx refuses it.
+        A link to no file at all stays, and Sphinx refuses it.
         """
 
         def lead(found):
@@ -342,7 +342,7 @@ class Site:
 
     def markdown(self, text: str, here: str) -> str:
         """One text of the page `here`, for the web."""
-        if here == "notebooks/references":  # its entries stand right below the title
+        if here == "notebooks/references":  # its entries are right below the title
             text = re.sub(r"(?m)^### ", "## ", text)
         return self.linked(self.elsewhere(text, here), here)
 
@@ -357,7 +357,7 @@ class Site:
         return text
 
     def beside(self, here: str) -> str:
-        """What belongs to a lesson, an exercise, a solution or a project: buttons, and a line."""
+        """Buttons and links to what belongs to a lesson, an exercise, a solution or a project."""
         mark, stem = number(here), here.rpartition("/")[2]
         if not mark:
             return ""
@@ -391,7 +391,7 @@ class Site:
         links, handout = decks(f"lecture_{number}", here, self.built), handouts.name(number)
         if handout in self.files:
             links.append(self.link("handout", handout, here))
-            if chromium.PRINTS:  # as it will be, once the site is there
+            if chromium.PRINTS:  # it is printed once the site is built
                 links.append(_download(relative(f"{handout}.pdf", here), "handout as PDF"))
         title, rest = text.split("\n", 1)
         return f"{title}\n\n{BESIDE}{' · '.join(links)}\n{rest}" if links else text
@@ -405,7 +405,7 @@ class Site:
         return f"{title}\n\n**Open lesson** {' · '.join(links)}\n{rest}" if links else text
 
     def on_page(self, text: str, here: str) -> str:
-        """What Sphinx reads of the page `here`, whose file says `text`."""
+        """What Sphinx reads for the page `here`, whose file contains `text`."""
         path = self.files.get(here)
         if path is None or path.suffix != ".ipynb":
             if here.startswith(f"{quizzes.FOLDER}/"):
@@ -449,7 +449,7 @@ def toctree(names, caption: str = "", *, hidden: bool = True) -> str:
 
 
 def lay_out(patterns, folder: Path) -> None:
-    """Copy the files of the repository that are like the patterns into an empty folder."""
+    """Copy the files of the repository that match the patterns into an empty folder."""
     shutil.rmtree(folder, ignore_errors=True)
     for path in sorted({path for pattern in patterns for path in ROOT.glob(pattern)}):
         copy = folder / path.relative_to(ROOT)
@@ -494,7 +494,7 @@ def stage(folder: Path = STAGE) -> None:
 
 
 def listing() -> str:
-    """The page that leads to all decks, below how to use them."""
+    """The page with links to all decks, below how to use them."""
     head = (ROOT / "kit/look/slides/index.md").read_text(encoding="utf-8")
     titles = {talk.name: f"Lecture {talk.number}: {talk.title}" for talk in lectures.every()}
     links = (" · ".join(decks(name, SLIDES, label=title)) for name, title in titles.items())
@@ -508,7 +508,7 @@ def ends(part: str, docnames) -> list[str]:
 
 
 def short(name: str, folder: Path) -> str:
-    """A page for the side bar, where it is called by what its title says before a colon."""
+    """An entry of the side bar: what the title of a page says before a colon."""
     lesson, page = folder / f"{name}.ipynb", folder / f"{name}.md"
     if lesson.is_file():
         return f"{number(name)} {read(lesson).subject} <{name}>"
@@ -540,19 +540,19 @@ def contents(folder: Path, pages) -> str:
 
 
 def options() -> dict:
-    """What the theme is told."""
+    """The options of the theme."""
     return {
-        "collapse_navbar": True,  # of what lies below a page, no link but on that page
+        "collapse_navbar": True,  # pages below a page are listed only on that page
         "extra_footer": f"{edition()} · {LICENCES}",
         "home_page_in_toc": True,
-        "navbar_persistent": [],  # the book theme has a search button of its own
+        "navbar_persistent": [],  # the book theme has its own search button
         "show_navbar_depth": 1,
         "use_fullscreen_button": False,
     }
 
 
 def assets(folder: Path = STATIC) -> None:
-    """The files of the theme's own, MathJax, and letters."""
+    """The style sheets and scripts of the site, MathJax, and fonts."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "kit/look/static", folder)
     (folder / "mathjax").mkdir()

@@ -1,4 +1,4 @@
-"""How Sphinx makes the site; called by `python -m kit.site`, which lays out what it reads."""
+"""How Sphinx makes the site: `python -m kit.site` calls it after laying out the sources."""
 
 from docutils import nodes
 from myst_nb.core.render import NbElementRenderer
@@ -18,7 +18,7 @@ autodoc_mock_imports = ["torch"]  # performer_course.pytorch alone needs it
 autodoc_typehints_format = "short"
 maximum_signature_line_length = 80
 add_module_names = html_use_index = False
-smartquotes_action = "qD"  # "..." in a shape stays as Python writes it
+smartquotes_action = "qD"  # "..." in a shape is not an ellipsis
 nb_execution_mode = "off"
 nb_merge_streams = True
 nb_code_prompt_show, nb_code_prompt_hide = "Show the code", "Hide the code"
@@ -41,10 +41,10 @@ mathjax3_config = {"chtml": {"matchFontHeight": False, "scale": 1.1}}  # in any 
 
 
 def described(render):
-    """`render`, and each figure has its alt text, and all of its description to open below it.
+    """`render`, with an alt text for each figure, and below it the whole description to open.
 
-    A figure that has a number shows it, and is a place where a link can end. Its box knows how wide
-    it is drawn, as on a phone it is only so much smaller that its letters can be read.
+    A figure that has a number shows it, and links can lead to it. Its box has the width at which it
+    is drawn, because on a phone it must not become so small that its letters cannot be read.
     """
 
     def raw(said):
@@ -67,7 +67,7 @@ def described(render):
         if caption := noted.get("caption"):
             line = nodes.paragraph(classes=["figure-caption"])
             line += nodes.strong("", f"Figure {figure}. " if figure else "")
-            line += nodes.Text(caption)
+            line += nodes.Text(caption.replace("$", ""))
             found.append(line)
         if not description:
             return found
@@ -83,8 +83,8 @@ NbElementRenderer.render_image = described(NbElementRenderer.render_image)
 
 
 def findable(app, doctree):
-    """A page is found first by its words; the line beside a lesson gets a class, and so does a
-    table of lessons or of questions with lessons, whose rows are cards on a phone."""
+    """Give a page its keywords. The line of links below a title gets a class, and also a table of
+    lessons, or of questions with their lessons, whose rows are cards on a phone."""
     names = [("single", word, "", "main", None) for word in words(app.env.docname)]
     if names:
         doctree.insert(0, addnodes.index(entries=names))

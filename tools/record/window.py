@@ -1,4 +1,4 @@
-"""Write two real heads into the figure of a window and centres that a page answers back with.
+"""Write two real heads into the interactive figure of a window and cluster centres.
 
     python -m tools.record.window    rewrites the numbers in kit/look/static/figures/window.js
 

@@ -1,4 +1,4 @@
-// MathJax sets the formulas; then letters shrink where a slide is too full; then reveal.js begins.
+// MathJax sets the formulas; then letters shrink on slides that are too full; then reveal.js starts.
 const SMALLEST = 24;
 
 // The notes are copied into the speaker's window, which has no MathJax: there a formula is MathML.
@@ -34,7 +34,7 @@ async function begin() {
     width: 1280, height: 720, margin: 0, minScale: 0.1, maxScale: 4, center: false, hash: true,
     slideNumber: "c", controls: false, transition: "none", backgroundTransition: "none",
     pdfMaxPagesPerSlide: 1, pdfSeparateFragments: false, plugins: [RevealNotes],
-    scrollActivationWidth: 0, // else a narrow screen scrolls, and forgets the slide of a link
+    scrollActivationWidth: 0, // otherwise a narrow screen scrolls and ignores the slide in a link
   });
   document.documentElement.dataset.ready = "";
 }

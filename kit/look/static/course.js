@@ -1,8 +1,8 @@
-// The search button reads "Search" and the keys that open it; its name must say as much.
+// The accessible name of the search button has to contain its visible text.
 document
   .querySelectorAll("button.search-button-field[aria-label]")
   .forEach((button) => button.removeAttribute("aria-label"));
-// The same for folded code; and what unfolds a part of the side bar has no name at all.
+// The same for folded code. The arrows in the side bar have no name at all.
 document
   .querySelectorAll("details.hide > summary[aria-label]")
   .forEach((summary) => summary.removeAttribute("aria-label"));
@@ -10,7 +10,7 @@ document.querySelectorAll("nav li > details > summary").forEach((summary) => {
   const page = summary.closest("li").querySelector("a").textContent.trim();
   summary.setAttribute("aria-label", `Pages below ${page}`);
 });
-// What the search shows of a page it found is from the article, without the line of links and TeX.
+// Excerpts in the search come from the article, without the line of links and without TeX.
 if (typeof Search !== "undefined") {
   const words = Search.htmlToText;
   Search.htmlToText = (page, anchor) => {
@@ -22,7 +22,7 @@ if (typeof Search !== "undefined") {
     });
     return words(article ? `<div role="main">${article.innerHTML}</div>` : page, anchor);
   };
-  // Words like "why" are dropped. A keyword that has all the others, in any order, is a hit.
+  // Drop words like "why". A keyword that contains all the others, in any order, is a hit.
   const ask = Search.query, split = (text) => splitQuery(text.toLowerCase()).filter((word) => !stopwords.has(word));
   Search.query = (said) => {
     const query = split(said).join(" ") || said, stemmer = new Stemmer(), keywords = {};
@@ -37,13 +37,13 @@ if (typeof Search !== "undefined") {
     ask(query);
   };
 }
-// A formula that is wider than the page scrolls, and so the Tab key has to stop there.
+// A formula that is wider than the page scrolls, so the Tab key must stop at it.
 const reach = () =>
   document.querySelectorAll("mjx-container").forEach((formula) => {
     const line = formula.closest("p, td, dd, li, div"), inline = !formula.hasAttribute("display");
     const wide = formula.firstElementChild.getBoundingClientRect().width > line.clientWidth;
     formula.classList.toggle("wide", wide && inline);
-    const more = formula.scrollWidth > formula.clientWidth + 1; // an inline one has words unseen
+    const more = formula.scrollWidth > formula.clientWidth + 1; // of an inline one also because of its hidden MathML
     if (more && (wide || !inline)) formula.tabIndex = 0;
     else formula.removeAttribute("tabindex");
   });

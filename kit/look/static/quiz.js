@@ -1,11 +1,11 @@
-// A choice of a quiz becomes a button. It tells the reason that stands in the fold below, where
-// all reasons lie without scripts, in the order of the choices.
+// Each choice of a quiz becomes a button, which shows its reason from the fold below. Without
+// scripts that fold has all reasons, in the order of the choices.
 document.querySelectorAll("details.quiz").forEach((answer) => {
   const choices = answer.previousElementSibling;
   const reasons = answer.querySelectorAll("li");
   const told = document.createElement("p");
   told.className = "told";
-  told.setAttribute("role", "status"); // a screen reader says what comes into it
+  told.setAttribute("role", "status"); // a screen reader reads out what is put into it
   choices.classList.add("choices");
   choices.after(told);
   [...choices.children].forEach((choice, at) => {

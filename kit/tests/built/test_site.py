@@ -1,4 +1,4 @@
-"""The web site, built as for a reader, and looked at in a browser that reaches nothing else."""
+"""The web site, built as for a reader, and looked at in a browser that reaches no other address."""
 
 import html
 import os
@@ -112,7 +112,7 @@ def test_the_search_finds_the_lesson_that_teaches_a_word_among_the_first_three(
         tab.wait_for_selector("#search-results .context")
         shown = tab.eval_on_selector_all(".context", "all => all.map(p => p.textContent)")
     assert any(page in link for link in links[:3])
-    assert not any("Beside this page" in words for words in shown)
+    assert not any(site.BESIDE in words for words in shown)
     assert faults == []
 
 
@@ -310,7 +310,7 @@ def test_a_lesson_on_paper_has_its_code_prints_and_answers_and_nothing_of_the_sc
     answers = [cell.source for cell in lesson.cells if ANSWER in cell.tags and cell.kind != "code"]
     assert all(opening(answer) in whole for answer in answers)
     assert sum(len(sheet.images) for sheet in printed.pages) == len(lesson.figures)
-    for seen in ("Showtheanswer", "Besidethispage", "inwords", "Contents"):
+    for seen in ("Showtheanswer", "Seealso", "inwords", "Contents"):
         assert seen not in whole
 
 
