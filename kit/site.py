@@ -75,6 +75,7 @@ MAKES = {  # optional parts: the make target of each, and a file that shows it i
     "lessons that run in the browser": ("lite", f"{LITE}/index.html"),
 }
 BESIDE = "See also: "  # begins a line of links, which the search leaves out
+MOVES = "This lesson has a figure to move: "  # the same
 ACROSS = 100  # characters; a longer printed line gets smaller letters
 PROSE = 200  # characters; a longer printed line is not a row of a table
 LONG = 250  # characters; a longer alt text is cut to its first sentence
@@ -381,8 +382,8 @@ class Site:
         links.append(_download(relative(f"_sources/{here}.ipynb", here), "notebook", file))
         row = f"<p class='buttons beside'>{' '.join(buttons)}</p>\n\n" if buttons else ""
         moves = [name for name in figures.SCRIPTS if here == self.lessons.get(name[:2])]
-        ends = [_download(f"#{figures.place(name)}", f"figure {name}") for name in moves]
-        said = f"\n\nThis lesson has a figure to move: {', '.join(ends)}." if ends else ""
+        ends = [_download(f"#{figures.place(name)}", f"figure&#160;{name}") for name in moves]
+        said = f"\n\n{MOVES}{', '.join(ends)}." if ends else ""
         return f"{row}{BESIDE}{' · '.join(links)}{said}"
 
     def of_lecture(self, text: str, here: str) -> str:

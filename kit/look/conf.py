@@ -6,7 +6,7 @@ from sphinx import addnodes
 
 from kit import reference
 from kit.head import in_head, words
-from kit.site import BESIDE, STATIC, Site, alt, options
+from kit.site import BESIDE, MOVES, STATIC, Site, alt, options
 from tools.setting import COURSE
 
 project = html_title = COURSE
@@ -16,7 +16,6 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_co
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["torch"]  # performer_course.pytorch alone needs it
 autodoc_typehints_format = "short"
-maximum_signature_line_length = 80
 add_module_names = html_use_index = False
 smartquotes_action = "qD"  # "..." in a shape is not an ellipsis
 nb_execution_mode = "off"
@@ -89,7 +88,7 @@ def findable(app, doctree):
     if names:
         doctree.insert(0, addnodes.index(entries=names))
     for line in doctree.findall(nodes.paragraph):
-        if line.astext().startswith(BESIDE):
+        if line.astext().startswith((BESIDE, MOVES)):
             line["classes"].append("beside")
     for table in doctree.findall(nodes.table):
         row = [cell.astext() for cell in next(table.findall(nodes.row))]

@@ -211,7 +211,7 @@ def test_every_link_within_the_site_leads_to_a_file_and_to_a_place_in_it(pages):
 def test_the_pages_of_the_package_have_shapes_links_and_their_source(pages):
     whole = written("performer_course/attention")
     page = re.sub(r"<[^>]+>", "", html.unescape(whole))
-    assert re.search(r"favor_attention\(\s*q: Float\[Any, '... L d'\],\s*k: ", page)
+    assert re.search(r"favor_attention\(q: Float\[Any, '... L d'\], k: ", page)
     assert re.search(r"\ncausal: row i sees keys j ≤ i", page)
     assert "O((L + S) m (d + e))" in page
     assert 'href="naive.html#performer_course.naive.favor_attention"' in whole
