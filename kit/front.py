@@ -15,6 +15,7 @@ BUTTONS = {
     "Teach with it": "kit/pages/teach.html",
 }
 BROWSER = "Run it in the browser"
+WINDOW = next(number for number, script in figures.SCRIPTS.items() if script == "window")
 MOVE = (
     "Move the sliders: on the left are the attention weights of a speech recogniser, on the right "
     "those of a cheaper approximation, which lesson 15 explains."
@@ -38,5 +39,5 @@ def page(readme: str, browser: bool) -> str:
     for drawn, number, caption in PICTURE.findall(top):
         linked = f"[{drawn}](notebooks/00_start_here.ipynb#figure-00-{number})"
         head += [linked, caption]
-    head += ["</div>", MOVE, figures.below("15.2", "_static"), rest, top[top.index("Afterwards") :]]
+    head += ["</div>", MOVE, figures.below(WINDOW, "_static"), rest, top[top.index("Afterwards") :]]
     return "\n\n".join([*head, ROW.sub(r"| [\1](\2) | [\3](\2) |", sections)])

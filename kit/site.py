@@ -75,6 +75,7 @@ MAKES = {  # optional parts: the make target of each, and a file that shows it i
     "lessons that run in the browser": ("lite", f"{LITE}/index.html"),
 }
 BESIDE = "See also: "  # begins a line of links, which the search leaves out
+HOW = "kit/pages/how_we_know"  # the page that lists those in AUTHORS
 MOVES = "This lesson has a figure to move: "  # the same
 ACROSS = 100  # characters; a longer printed line gets smaller letters
 PROSE = 200  # characters; a longer printed line is not a row of a table

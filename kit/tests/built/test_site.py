@@ -107,7 +107,9 @@ def test_the_search_finds_the_lesson_that_teaches_a_word_among_the_first_three(
     word = quote(word)
     with opened(browser, address, f"search.html?q={word}") as (tab, faults):
         tab.wait_for_selector("#search-results li a")
-        tab.wait_for_function("document.querySelector('.search-summary').textContent.match(/found/)")
+        tab.wait_for_function(
+            "document.querySelector('.search-summary').textContent.match(/found/)"
+        )
         links = tab.eval_on_selector_all("#search-results a", "all => all.map(a => a.href)")
         tab.wait_for_selector("#search-results .context")
         shown = tab.eval_on_selector_all(".context", "all => all.map(p => p.textContent)")
