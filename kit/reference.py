@@ -18,9 +18,7 @@ OF_A_MODULE = {
     "checks": f"{MEMBERS}   :imported-members:\n",
 }
 # Where a line of its own begins: at an item of a list, at arguments ("q, k: …"), at "Error: …".
-LABELLED = re.compile(
-    r"(?m)^(?=- |\w+(?:, \w+)*: )|(?<=\. )(?=(?:Error|Cost|Source|Raises|Differs[a-z ]+): )"
-)
+LABELLED = re.compile(r"(?m)(?:^|(?<=\. ))(?=\w+(?:, \w+)*: |Differs[a-z ]+: )|^(?=- )")
 # A name in backticks, a link as `Site.linked` makes it, and characters with a meaning for Sphinx.
 MARKS = re.compile(
     r"`(?P<name>[^`]+)`|\[(?P<label>[^\]]*)\]\((?P<page>[\w./]+)\.(?:ipynb|md)(?P<place>#[^)\s]*)?\)"
@@ -70,7 +68,7 @@ def rendered(site, lines: list[str]) -> list[str]:
         elif block[0].startswith("    "):  # formulas, a table or a command, as it is
             out += ["", "::", "", *block, ""]
         elif not blank:
-            for item in LABELLED.split("\n".join(block)):
+            for item in filter(None, LABELLED.split("\n".join(block))):
                 out += ["", words(site, item)]
     return out
 

@@ -1,7 +1,6 @@
 """The pages of the package: what becomes of a docstring."""
 
 import inspect
-import re
 
 from kit import reference
 from performer_course import attention, recurrent
@@ -20,9 +19,10 @@ def page(thing):
 
 
 def test_arguments_and_labels_begin_a_line_of_their_own():
-    said = page(attention.favor_attention).split("\n\n")
-    begun = [text.split(":")[0] for text in said if re.match(r"[\w ]+: ", text)]
-    assert begun[:5] == ["Slow form", "causal", "chunk", "Shape", "Error"]
+    said = ["Said: so. Cost: O(L);", "memory, of a chunk: 1.", "q, k: keys.", "Source: a."]
+    assert reference.rendered(Site(), said)[1::2] == [
+        *("Said: so.", "Cost: O(L); memory, of a chunk: 1.", "q, k: keys.", "Source: a."),
+    ]
 
 
 def test_names_and_works_are_links_and_other_signs_stay_as_they_are():
