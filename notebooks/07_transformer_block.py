@@ -9,9 +9,9 @@
 #
 # Lesson 06 ended with scaled dot-product attention, a weighted mean of values. Four questions remain before it becomes
 # a language model. Does attention notice the order of its tokens? Which keys should a query be allowed to see? What if
-# one mean per token is not enough? And what does a token do with what it has received? The answers of the transformer
-# to the last three fit into one function of a dozen lines, a *transformer block*. Large models repeat it dozens of
-# times, and a few over a hundred times.
+# one mean per token is not enough? And what does a token do with what it has received? The transformer's answers to the
+# last three fit into one function of a dozen lines, a *transformer block*. Large models stack dozens of such blocks,
+# and a few stack more than a hundred.
 
 # %%
 from pathlib import Path
@@ -55,7 +55,7 @@ show(
 # These are the Fourier features of lesson 04, applied to a position instead of a point, and with frequencies that are
 # chosen rather than drawn. Therefore the inner product of the vectors of two positions $p$ and $s$ depends on their
 # distance alone: it is $\sum_i \cos((p - s)\, \omega_i)$. And a step to the right rotates pair $i$ by the angle
-# $\omega_i$, wherever we start, so one and the same matrix takes every position to the next.
+# $\omega_i$, wherever we start, so a single matrix maps the encoding of any position to the encoding of the next one.
 #
 # Other models, among them GPT-2 and BERT, *learn* the encoding: it is a table with one trainable row per position.
 
@@ -78,8 +78,8 @@ print("encoding by hand and package agree to 1e-12:", np.abs(difference).max() <
 
 # %% [markdown]
 # **Before you run this:** we shuffle fifteen tokens and compare each token's output with its output before the shuffle.
-# Do the outputs change if there are no positional encodings? And do they change if positional encodings are added to
-# the tokens?
+# Do the outputs change if there are no positional encodings? And do they change if a positional encoding is added to
+# each token after the shuffle, according to its new position?
 
 
 # %% tags=["answer"]
@@ -94,7 +94,7 @@ print(f"with encodings the largest change is {added:.2f}")
 
 # %% [markdown] tags=["answer"]
 # Without positional encodings the outputs of the shuffled tokens do not change, up to rounding error. With them the
-# outputs change by up to 1.50, because a token at another position is another vector.
+# outputs change by up to 1.50, because the same token at a different position is now a different vector.
 
 # %% [markdown]
 # ### Attention and permutations
@@ -107,15 +107,15 @@ print(f"with encodings the largest change is {added:.2f}")
 #
 # because $P^\top P$ is the identity. These are the rows of the old output $w\, v$ in the new order: the outputs move
 # along with their tokens. **Attention commutes with permutations, so by itself it does not see the order of its
-# tokens.** The word for this is *permutation-equivariant*. Without a positional encoding, the vector of *dog* is the
-# same in *dog bites man* and in *man bites dog*.
+# tokens.** A map with this property is called *permutation-equivariant*. Without a positional encoding, the output for
+# *dog* is the same in *dog bites man* as in *man bites dog*.
 #
 # ## 2. Rotary position embeddings (RoPE)
 #
-# What does a positional encoding do to the score of a query and a key? Write $t_p$ for the encoding of position $p$. If
-# it is added to the tokens, the score of the tokens $x_p$ and $x_s$ is $(x_p + t_p) W_q W_k^\top (x_s + t_s)^\top$, up
-# to the factor $1/\sqrt n$. Multiplied out, it has four terms: token with token, token with position, position with
-# token, and position with position.
+# How does a positional encoding affect the score of a query and a key? Write $t_p$ for the encoding of position $p$. If
+# encodings are added to the tokens, the score of the tokens $x_p$ and $x_s$ is
+# $(x_p + t_p) W_q W_k^\top (x_s + t_s)^\top$, up to the factor $1/\sqrt n$. Multiplied out, it has four terms: token
+# with token, token with position, position with token, and position with position.
 #
 # Most language models of today add nothing to the tokens. Instead they *rotate* queries and keys by angles that grow
 # with the position. These are *rotary position embeddings*, or *RoPE* (Su et al., 2021). Let $R_p$ be the rotation
@@ -162,9 +162,10 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# With added encodings the score changes: the three terms that contain a position change, and token with token stays.
-# For the median pair the score has a standard deviation of 0.66 over the positions, nearly half of the 1.5 between
-# pairs. With rotated queries and keys the score does not change, up to rounding error.
+# With added encodings the score changes: the three terms that contain a position change, and only token with token
+# stays the same. In the median pair the standard deviation of the score over the positions is 0.66, nearly half of the
+# standard deviation between pairs, which is 1.5. With rotated queries and keys the score does not change, up to
+# rounding error.
 
 # %% [markdown]
 # ### Absolute and relative positions
@@ -197,11 +198,11 @@ show(
 # `causal=True` applies a *causal mask*, which depends on the pair of query and key.
 #
 # How does one hide a key? Three ideas suggest themselves: set its score to 0, set its value to zero, or set its score
-# to $-\infty$ before the softmax. The package does the last.
+# to $-\infty$ before the softmax. The package does the third.
 #
-# To see masks at work, we build a head that looks for something. Take the letters of *the other thing* as *one-hot*
-# vectors, with a 1 in the coordinate of the letter and 0 elsewhere, for queries and for keys. Then each letter finds
-# its copies.
+# To see masks at work, we build a head that looks for something. We take the letters of *the other thing* as *one-hot*
+# vectors, with a 1 in the coordinate of the letter and 0 elsewhere, and use them as queries and as keys. Then each
+# letter attends mainly to its own copies.
 
 # %%
 text = " ".join(Path("data/sentences.txt").read_text(encoding="ascii").split())
@@ -251,8 +252,8 @@ only_v = attention.softmax_attention(query, own, ones * key_mask[:, None])
 print(f"with the mask {masked.mean():.3f}, with zeros in v alone {only_v.mean():.3f}")
 
 # %% [markdown] tags=["answer"]
-# With the mask the mean of ones is 1, as it must be. With zeros in $v$ alone it is less, 0.756, because the padding
-# tokens still take their part of the weight.
+# With the mask the mean of ones is 1, as it must be. With zeros in $v$ alone it is less than 1, namely 0.756, because
+# the padding tokens still receive part of the weight.
 
 # %% [markdown]
 # ### Why minus infinity
@@ -272,7 +273,7 @@ print(f"with the mask {masked.mean():.3f}, with zeros in v alone {only_v.mean():
 #
 # Now put one after the other. In layer 1 the previous-token head writes at each position the letter before it, so the
 # `r` of *other* then also carries an `e`. In layer 2 the matching head compares the letter of the query with the
-# letters that the positions so far *carry*, and it returns the letters at the positions that match. Where several
+# letters that the positions up to it *carry*, and it returns the letter at the position that matches. If several
 # positions match, it returns the mean of their letters.
 
 
@@ -346,34 +347,35 @@ show(
 
 # %% [markdown] tags=["answer"]
 # After both `th` the pair expects an `e`, because the `e` of *the*, and later also the `e` of *other*, carries an `h`.
-# That is right in *other* and wrong in *thing*, as it would be for a reader who knows no more. On eight pieces of
-# English text, after a letter seen before, the pair gives the next letter a probability of 0.18 on average, while
-# the frequencies of letters give it 0.08.
+# That is right in *other* and wrong in *thing*; a reader who has seen nothing else would make the same mistake. On
+# eight pieces of English text, after a letter seen before, the pair gives the next letter a probability of 0.18 on
+# average, while the frequencies of letters give it 0.08.
 
 # %% [markdown]
 # ### Induction heads
 #
 # The rule of this pair is `a b … a` → `b`: when a letter `a` occurs again, the pair expects the letter that followed it
-# before. If several letters have followed it, each gets its fraction of the weight. **This pair of heads is a table of
-# letter pairs, filled while reading a text that it sees for the first time.** On eight pieces of English, of 600
-# letters each, running counts of letter pairs give the same probabilities wherever the present letter has occurred
-# before. The second head of such a pair is called an *induction head*. Trained language models have such pairs, and use
-# them to repeat what they have seen once (Olsson et al., 2022).
+# before. If it has been followed by several different letters, each of them gets weight in proportion to how often it
+# has followed. **This pair of heads is a table of letter pairs, filled while reading a text that it sees for the first
+# time.** On eight pieces of English, of 600 letters each, running counts of letter pairs give the same probabilities,
+# up to rounding, wherever the present letter has occurred before. The second head of such a pair is called an
+# *induction head*. Trained language models have such pairs, and use them to repeat what they have seen once (Olsson et
+# al., 2022).
 #
 # ## 5. The transformer block
 #
-# *Multi-head attention.* One softmax makes one mean. To get several, we cut $q$, $k$ and $v$ into $h$ parts of width
-# $d = n/h$, the *heads*, and let each head attend with weights of its own. We then put the results side by side and mix
-# them by one more matrix (n, n), the *output projection*. The scores of all heads take as many multiplications as those
-# of one head of width $n$.
+# *Multi-head attention.* One softmax gives one weighted mean. To get several, we cut $q$, $k$ and $v$ into $h$ parts of
+# width $d = n/h$, the *heads*, and let each head attend with weights of its own. We then put the results side by side
+# and multiply them by one more matrix (n, n), the *output projection*, which mixes the heads. The scores of all heads
+# take as many multiplications as those of one head of width $n$.
 #
 # *Feed-forward network.* After attention comes a *feed-forward network*, also called an *MLP* (multilayer perceptron):
 # two matrices, (n, 4n) and (4n, n), with a *ReLU* between them, which replaces negative numbers by 0. It acts on each
-# token by itself. Attention moves information between tokens, and the feed-forward network works on what has arrived.
+# token by itself. Attention moves information between tokens, and the feed-forward network processes what has arrived.
 #
-# *Layer normalisation.* Before each of the two, *layer norm* takes the $n$ numbers of one token and no other, subtracts
-# their mean $\mu$, divides by their standard deviation $\sigma$, and applies a gain $g$ and a shift $b$ that are
-# learned. A small $\epsilon$ keeps us from dividing by zero:
+# *Layer normalisation.* Before attention and before the feed-forward network, *layer norm* takes the $n$ numbers of a
+# single token, subtracts their mean $\mu$, divides by their standard deviation $\sigma$, and applies a gain $g$ and a
+# shift $b$ that are learned. A small $\epsilon$ prevents a division by zero:
 #
 # $$\operatorname{norm}(x)_c = g_c\, \frac{x_c - \mu}{\sqrt{\sigma^2 + \epsilon}} + b_c, \qquad
 # \mu = \frac1n \sum_c x_c, \quad \sigma^2 = \frac1n \sum_c (x_c - \mu)^2 .$$
@@ -424,20 +426,22 @@ for size in (1, 100):
 # A whole model begins by turning symbols into vectors. As one-hot vectors, any two tokens are $\sqrt2$ apart, so *run*
 # is as far from *running* as from *poetry*. A *token embedding* mends this. It is a matrix $E$ of shape (N, n), with
 # one row for each of the $N$ tokens of the vocabulary, and a one-hot row times $E$ is a row of $E$, so the product is a
-# lookup. In a model $E$ is trained with all the rest. An older method counts the neighbours of each word and compresses
-# the counts, because similar words have similar neighbours. Vectors that are trained to predict neighbours come to much
-# the same (Levy & Goldberg, 2014). Their best-known example is *king − man + woman ≈ queen* (Mikolov et al., 2013),
-# which owes something to the rule that the words of the question are not allowed as answers (Linzen, 2016).
+# lookup. In a transformer $E$ is trained along with everything else. An older method relies on the fact that similar
+# words have similar neighbours: it counts the neighbours of each word and compresses the counts. Vectors that are
+# trained to predict neighbours give much the same result (Levy & Goldberg, 2014). The best-known example of such
+# vectors is *king − man + woman ≈ queen* (Mikolov et al., 2013), which owes something to the rule that the words of the
+# question are not allowed as answers (Linzen, 2016).
 #
-# The model adds positional encodings to the embeddings. Then come the blocks and one more norm. Finally it takes the
-# inner products of each row with all rows of $E$, and the logarithm of their softmax is $\ln P$ of every token. That is
-# `transformer.forward`.
+# The model adds positional encodings to the embeddings and passes the result through the blocks and one more norm.
+# Finally it takes the inner products of each row with all rows of $E$, and the logarithm of their softmax is $\ln P$ of
+# every token of the vocabulary. The function `transformer.forward` does all this.
 #
-# With `causal=True` the model is a *decoder*: row $i$ is about token $i + 1$ and sees tokens up to $i$. GPT is one, and
-# the models behind ChatGPT and Gemini, once called Bard, are others. With `causal=False` it is an *encoder*, whose rows
-# see everything. BERT (Devlin et al., 2019) is one. It learns by filling in words that were left out (*masked language
-# modelling*), and it is used for reading: to find answers, to compare sentences, to recognise sentiment, which is what
-# the benchmarks SQuAD, SNLI and GLUE test. The number of tokens that a model takes in at once is its *context window*.
+# With `causal=True` the model is a *decoder*: row $i$ predicts token $i + 1$ and sees the tokens up to $i$. GPT is one,
+# and the models behind ChatGPT and Gemini, once called Bard, are others. With `causal=False` it is an *encoder*, whose
+# rows see everything. BERT (Devlin et al., 2019) is one. It learns by filling in words that were left out (*masked
+# language modelling*), and it is used for reading: to find answers, to compare sentences, to recognise sentiment, which
+# is what the benchmarks SQuAD, SNLI and GLUE test. The number of tokens that a model takes in at once is its *context
+# window*.
 #
 # **Before you run this:** of a causal decoder's 15 output rows, how many change when the first token changes, and how
 # many when the last does?
@@ -461,11 +465,11 @@ for name, causal in (("decoder", True), ("encoder", False)):
 # GPT and BERT have blocks with the same parts, and the mask decides what a row may see.
 #
 # The first transformer was an *encoder–decoder*: an encoder for the sentence to be translated, and a decoder for its
-# translation. Each block of its decoder has one part more, *cross-attention*, in which the queries come from the
-# decoder, and the keys and values from the output of the encoder.
+# translation. Each block of its decoder has an additional part, *cross-attention*, in which the queries come from the
+# decoder, and the keys and values come from the output of the encoder.
 #
-# In the plan of the course this lesson is a branch. Whatever replaces the weighted mean in lessons 08 to 12, the block
-# around it stays as it is, and lesson 13 puts the replacement in.
+# This lesson is a side branch of the course. Whatever replaces the weighted mean in lessons 08 to 12, the block around
+# it stays as it is, and lesson 13 inserts the replacement.
 #
 # ## Take away
 #
@@ -473,15 +477,16 @@ for name, causal in (("decoder", True), ("encoder", False)):
 #   their positions (RoPE), so that a score depends on the positions through their offset alone.
 # - A mask sets scores to $-\infty$ before the softmax. A padding mask hides keys from all queries, and a causal mask
 #   hides later keys.
-# - Two heads, one layer after another, give each letter the weight with which it has followed the present one. The
-#   second one is an induction head.
+# - Two heads in successive layers give each letter weight in proportion to how often it has followed the present one.
+#   The second of them is an induction head.
 # - A pre-norm block adds to each token the output of multi-head attention and then the output of a feed-forward
 #   network, through residual connections and with a layer norm before each.
 #
 # ## Where it breaks
 #
-# - Sinusoidal encodings can be computed for any position, but a model has learned to use only those that it saw.
-# - A row that sees no key has no mean. The package gives it zeros.
+# - Sinusoidal encodings can be computed for any position, but a model has learned to use only those that it saw in
+#   training.
+# - For a row that sees no key the weighted mean is undefined. The package gives it zeros.
 #
 # ## Exercises
 #

@@ -13,14 +13,13 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. An induction head for two symbols
 #
-# *●●○ · 35 minutes.* The induction head of the lesson looks for earlier occurrences of the present symbol, and it is
-# wrong where that symbol has been followed by several others. Build one that looks for earlier occurrences of the last
-# *two* symbols, in this order and next to each other. `tokens` $(L,)$ are whole numbers from 0 to $N - 1$. Return
-# $(L, N)$: row $i$ is the mean of the one-hot symbols that followed each earlier occurrence of
-# (symbol $i - 1$, symbol $i$), up to position $i$. If there is no such occurrence, and in row 0, return a row of zeros.
-# Nothing may look ahead. (How many heads does layer 1 need? What does layer 2 compare? How do you make a position match
-# only if *both* symbols do? You may also write it without a softmax, because a sharp softmax is a mean over the keys
-# with the largest score.)
+# *●●○ · 35 minutes.* The induction head of the lesson looks for earlier occurrences of the present symbol, and it can
+# go wrong where that symbol has been followed by several others. Build one that looks for earlier occurrences of the
+# last *two* symbols, in this order and next to each other. `tokens` $(L,)$ are whole numbers from 0 to $N - 1$. Return
+# $(L, N)$: row $i$ is the mean of the one-hot symbols that followed each earlier occurrence of (symbol $i - 1$, symbol
+# $i$), up to position $i$. If there is no such occurrence, and in row 0, return a row of zeros. Nothing may look ahead.
+# (How many heads does layer 1 need? What does layer 2 compare? How do you make a position match only if *both* symbols
+# do? You may also write it without a softmax, because a sharp softmax is a mean over the keys with the largest score.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "after_two", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -105,11 +104,11 @@ checks.is_relative(is_relative)
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # With padding at the end, a row $i$ that is read sees the keys $j \le i$, and these are all real tokens. The padding
 # mask changes only rows that nobody reads. With padding at the beginning it is the other way round: the padding comes
-# before every real token, so the causal mask shows all of it to every row that is read, and
-# without a padding mask each would get a weight. The output of a model would then depend on the length of the longest
-# prompt in its batch. (Positions that are added must be counted from the first real token, for the same reason.)
+# before every real token, so the causal mask shows all of it to every row that is read, and without a padding mask each
+# padding token would get some weight. The output of a model would then depend on the length of the longest prompt in
+# its batch. (Positions that are added must be counted from the first real token, for the same reason.)
 #
 # The rows of this padding see no key at all, because the keys before them are padding as well. All their scores are
 # $-\infty$, and a softmax that subtracts the largest score computes $-\infty - (-\infty)$, which is NaN. Nobody reads
-# such a row, so it looks harmless. But in the next block it is the value of a hidden key, and $0 \cdot \text{NaN}$ is
+# such a row, so it looks harmless. But in the next block it gives a hidden key its value, and $0 \cdot \text{NaN}$ is
 # NaN, which reaches every row that is read. Therefore such a row must get something finite. The package gives it zeros.
