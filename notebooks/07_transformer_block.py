@@ -388,9 +388,10 @@ show(
 #
 # Such an addition is a *residual connection*. Thanks to it a block need not reproduce what it leaves unchanged. In
 # these formulas the norm comes first, before attention and before the MLP, which is called *pre-norm*. **With pre-norm,
-# a token that has become large gets no larger additions than a small one.** The first transformer
-# (Vaswani et al., 2017) put the norms after the additions, as BERT does; this is *post-norm*. Since GPT-2 most models
-# have used pre-norm, which trains more steadily (Xiong et al., 2020).
+# a token that has become large gets additions of about the same size as a small one,** because both halves of the block
+# read a normalised copy of it. The first transformer (Vaswani et al., 2017) put the norms after the additions, as BERT
+# does; this is *post-norm*. Since GPT-2 most models have used pre-norm, which trains more steadily (Xiong et al.,
+# 2020).
 
 
 # %%
