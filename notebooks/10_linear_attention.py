@@ -37,7 +37,7 @@ from performer_course.figures import COLORS, gram, show
 #
 # Softmax attention has $\kappa(q, k) = e^{q^\top k/\sqrt d}$. Suppose instead that
 # $\kappa(q, k) = \varphi(q)^\top \varphi(k)$, where the *kernel feature map* $\varphi$ has $F$ features. Then
-# $\varphi(q_i)$ does not depend on $j$, so it leaves both sums:
+# $\varphi(q_i)$ does not depend on $j$, so we can take it out of both sums:
 #
 # $$o_i^\top = \frac{\varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j^\top}
 # {\varphi(q_i)^\top \sum_j \varphi(k_j)} .$$
@@ -45,16 +45,16 @@ from performer_course.figures import COLORS, gram, show
 # **The two sums over the keys are the same for every query: a matrix (F, e) and a vector (F,).** We compute them once
 # and use them for all queries. You can think of them as a summary of the keys and values. Its size does not depend on
 # their number $S$, and once it is made, no query ever looks at a single key again. Now let $\varphi(Q)$ (L, F) and
-# $\varphi(K)$ (S, F) have the features as their rows, and let $\mathbf{1}$ be a vector of ones. Then all this is a
-# matter of brackets, because matrix multiplication is *associative*:
+# $\varphi(K)$ (S, F) have the features as their rows, and let $\mathbf{1}$ be a vector of ones. Then all that we have
+# done is to move brackets, which is allowed because matrix multiplication is *associative*:
 #
 # $$\bigl(\varphi(Q)\, \varphi(K)^\top\bigr) V = \varphi(Q)\, \bigl(\varphi(K)^\top V\bigr),
 # \qquad
 # \bigl(\varphi(Q)\, \varphi(K)^\top\bigr) \mathbf{1}
 # = \varphi(Q)\, \bigl(\varphi(K)^\top \mathbf{1}\bigr) .$$
 #
-# **Before you read on:** let $L = S = 12$, $F = 4$ and $e = 3$. What is the shape of the matrix in brackets in
-# $(\varphi(Q)\varphi(K)^\top)V$, and what is it in $\varphi(Q)(\varphi(K)^\top V)$? Which of the two orders takes fewer
+# **Before you read on:** let $L = S = 12$, $F = 4$ and $e = 3$. What shape does the product in brackets have in
+# $(\varphi(Q)\varphi(K)^\top)V$, and what shape in $\varphi(Q)(\varphi(K)^\top V)$? Which of the two orders takes fewer
 # multiplications?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -77,9 +77,9 @@ show(
 # In general, $(\varphi(Q)\varphi(K)^\top)V$ takes $LS(F + e)$ multiplications, and $\varphi(Q)(\varphi(K)^\top V)$
 # takes $(L + S)Fe$.
 #
-# In the second of these orders nothing grows with $L$ times $S$, which is why attention computed in this order is
-# called *linear attention*. Note that nothing has been approximated here: both orders give the same output. We check
-# this with a feature map of section 3:
+# With the second order nothing grows with $L$ times $S$, which is why attention computed in this order is called
+# *linear attention*. Note that nothing has been approximated here: both orders give the same output. We check this with
+# a feature map of section 3:
 
 
 # %%
@@ -106,9 +106,9 @@ for name, other in (("weights in full", in_full), ("attention.linear_attention",
 #
 # ## 2. What it costs
 #
-# How much do we save with the positive features of lesson 09? There we first need the projections $\omega^\top q$ and
-# $\omega^\top k$ on $m$ directions, which add to the cost, and we get $F = m$ features. The table gives the counts for
-# $L = S$. Look at the powers of $L$:
+# How much do we save with the positive features of lesson 09? They first need the projections $\omega^\top q$ and
+# $\omega^\top k$ on $m$ directions, which add to the cost, and they give $F = m$ features. The table gives the counts
+# for $L = S$. Look at the powers of $L$:
 #
 # | attention | multiplications | exponentials | numbers held in memory |
 # |---|---|---|---|
@@ -124,17 +124,17 @@ for name, other in (("weights in full", in_full), ("attention.linear_attention",
 # as many pairs, $L^2/2$. Linear attention computes as many features as before, so the counts cross at $L = 4m$. For
 # shorter sequences features save nothing. In tables a star marks such sizes.
 #
-# Is memory another reason to use features? It is not where all queries are known at once, as in an encoder or in the
-# *prefill* of a decoder. There exact attention can go through the keys in blocks and keep running sums (Rabe and
-# Staats, 2021). This is what `attention.softmax_attention` does, and what *FlashAttention* (Dao et al., 2022) does on a
-# GPU. It still computes all $L^2$ scores, so what features offer is linear time. Where a text is written token by
-# token, memory is a second reason, because exact attention keeps all earlier keys and values, the *KV cache* (lesson
-# 12).
+# Is memory another reason to use features? Not where all queries are known at once, as in an encoder, or in the
+# *prefill* of a decoder, when it reads its prompt. There exact attention can go through the keys in blocks and keep
+# running sums (Rabe and Staats, 2021). This is what `attention.softmax_attention` does, and what *FlashAttention* (Dao
+# et al., 2022) does on a GPU. It still computes all $L^2$ scores, so what features offer is linear time. Where a text
+# is written token by token, memory is a second reason, because exact attention keeps all earlier keys and values, the
+# *KV cache* (lesson 12).
 #
 # Could another method be fast for arbitrary queries and keys? Most likely not. Let $d$ be of the order of $\ln L$, and
 # let the error fall like a power of $1/L$. Once the entries of $Q$ and $K$ are of the order of $\sqrt{\ln L}$, no
-# method takes time $L^{2 - \delta}$ with a $\delta > 0$, provided that the *strong exponential time hypothesis* holds,
-# a common conjecture on the satisfiability problem (Alman and Song, 2023).
+# method runs in time $L^{2 - \delta}$ with a $\delta > 0$, provided that the *strong exponential time hypothesis*
+# holds, a common conjecture about the satisfiability problem (Alman and Song, 2023).
 #
 # Let us measure, with $d = e = 64$ and $m = 256$ orthogonal directions.
 
@@ -218,18 +218,18 @@ show(
 # attention is about 8 times as fast as exact attention in blocks.
 
 # %% [markdown]
-# The crossing of the times belongs to one machine and its code. On a GPU somebody found it at about eighteen times
-# $d \ln d$ tokens, which is about 4,800 tokens at $d = 64$. So measure on the machine that you will use.
+# Where the times cross depends on the machine and on the code. A user who measured on a GPU found the crossing at about
+# $18\, d \ln d$ tokens, which is about 4,800 tokens at $d = 64$. So measure on the machine that you will use.
 #
 # ## 3. Feature maps without randomness
 #
-# Nothing in section 1 required that $\varphi$ estimates softmax. Any feature map will do as long as no denominator is
+# Nothing in section 1 required $\varphi$ to approximate softmax. Any feature map will do as long as no denominator is
 # zero, and there are maps that need no random numbers:
 #
 # - `features.elu_plus_one`: *elu + 1* is $x + 1$ for $x > 0$ and $e^x$ otherwise, applied to each coordinate, so that
 #   $F = d$ (Katharopoulos et al., 2020);
-# - `features.relu`: *ReLU* is $\max(x, 0)$, again with $F = d$. For a query without a positive coordinate all weights
-#   are zero;
+# - `features.relu`: *ReLU* is $\max(x, 0)$, again with $F = d$. A query without a positive coordinate gives every key
+#   the weight zero;
 # - *Taylor features* (lesson 02), in `attention.taylor_attention`. A pair with the score $t = q^\top k/\sqrt d$ has the
 #   weight $1 + t$ at degree 1, where $F = d + 1$. At degree 2 it has the weight
 #   $1 + t + t^2/2 = \frac12\bigl((1 + t)^2 + 1\bigr) > 0$, where $F = (d + 1)(d + 2)/2$.
@@ -241,10 +241,10 @@ show(
 # We try it on the stored heads: the decoder heads of lesson 16 after 600 and after 12,000 steps of training ($L = 32$,
 # $d = 8$, causal), the heads of the antibody model ($L = 122$, $d = 64$), and the near and the spread head of lesson
 # 06, which come from a speech model ($L = 1{,}500$, $d = 64$). As a baseline we take a *sliding window* of the $d$
-# nearest keys, because it takes as many multiplications as $d$ features. Each entry of the table is a median over heads
-# and texts: the normalised error, where 1 is the error of $\operatorname{mean}(V)$, followed by the fraction of errors
-# below 1. These maps need no projections, so the counts cross at $L = F$, and at $2F$ with a causal mask. A star marks
-# the entries where $L$ is smaller than that.
+# nearest keys, because it takes as many multiplications as $d$ features. Each entry of the table gives the median of
+# the normalised error over heads and texts, and then the percentage of errors below 1, the error of
+# $\operatorname{mean}(V)$. These maps need no projections, so the counts cross at $L = F$, and at $L = 2F$ with a
+# causal mask. A star marks the entries where $L$ is smaller than that.
 #
 # **Before you run this:** trained heads have scores below $-1$. What does this do to the weights and the denominators
 # of Taylor features of degree 1, and on which side of 1 do you therefore expect their error? Now let all queries and
@@ -292,23 +292,23 @@ for name, method in MAPS.items():
 # %% [markdown] tags=["answer"]
 # With degree 1 a weight is negative where $t < -1$, so a denominator can come close to zero, and the median error is
 # above 1 on every kind of head. The weights of ReLU do not change at all when all vectors become ten times as long. The
-# error of elu + 1 is closer to 1: the medians are between 0.8 and 0.99.
+# error of elu + 1 is closer to 1, with medians between 0.8 and 0.99.
 
 # %% [markdown]
-# ReLU cannot sharpen as softmax does, because $\max(ax, 0) = a \max(x, 0)$ for $a > 0$: if all vectors become longer by
-# the factor $a$, every product of features is multiplied by $a^2$, which cancels in the division. The median error of
-# ReLU is 0.68 at best. For long vectors elu + 1 has the same weakness, because its features, divided by $a$, tend to
-# the features of ReLU as $a$ grows. **Put into heads that were trained with softmax, elu + 1 is little better than the
-# mean of all values.** Taylor features of degree 2 are worse than $\operatorname{mean}(V)$, at the median, only on the
-# decoder heads after 12,000 steps. On all other kinds they are ahead of elu + 1, but there are too many of them to save
-# anything. The cheap baseline does better: at the median the window is ahead of every feature map on all kinds but the
-# spread head, where its error is 3.7.
+# ReLU cannot sharpen as softmax does, because $\max(ax, 0) = a \max(x, 0)$ for $a > 0$: if all vectors become $a$ times
+# as long, every product of features is multiplied by $a^2$, which cancels in the division. The median error of ReLU is
+# 0.68 at best. For long vectors elu + 1 has the same weakness, because its features, divided by $a$, tend to the
+# features of ReLU as $a$ grows. **Put into heads that were trained with softmax, elu + 1 is little better than the mean
+# of all values.** Taylor features of degree 2 are worse than $\operatorname{mean}(V)$, at the median, only on the
+# decoder heads after 12,000 steps. On all other kinds of heads they are ahead of elu + 1, but there are too many of
+# them to save anything. The cheap window does better: its median error is below that of every feature map on all kinds
+# of heads except the spread head, where it is 3.7.
 #
 # ## 4. The rank
 #
 # Why do these maps fail? A natural suspicion is that $F$ features are too few. The weights of all queries form a matrix
-# $A$, and we can read it off attention by giving it the identity as values, because its output is then $A I = A$. With
-# $F$ features $A$ is the product $\varphi(Q)\varphi(K)^\top$, whose rows are divided by their sums. Before the
+# $A$, and we can read it off if we give attention the identity matrix as values, because its output is then $A I = A$.
+# With $F$ features $A$ is the product $\varphi(Q)\varphi(K)^\top$, whose rows are divided by their sums. Before the
 # division, every row of $A$ is a combination of the same $F$ rows of $\varphi(K)^\top$, and dividing a row by a number
 # does not change the rank:
 #
@@ -326,9 +326,10 @@ for name, method in MAPS.items():
 # Is low rank really the reason why the maps of section 3 fail? To find out, we compare them with the best that a given
 # rank allows. The nearest matrix of rank $F$ in least squares is the truncated *singular value decomposition* (Eckart
 # and Young, 1936). It is computed from $A$ itself, so it is not a method for computing attention, but it shows what
-# could be achieved. We set it beside elu + 1 and beside 32 positive features, first with random directions and then
+# could be achieved. We compare it with elu + 1 and with 32 positive features, first with random directions and then
 # with the same directions after training (section 5). The heads are six of the antibody model, with 122 tokens and
-# $d = 64$. As the values are the identity, the baseline with a normalised error of 1 gives equal weights to all keys.
+# $d = 64$. Since the values are the identity, the baseline, whose normalised error is 1, gives equal weights to all
+# keys.
 
 # %%
 q, k, W, _ = data.trained_features()["antibody"]  # shifted keys; W trained as in section 5
@@ -372,16 +373,16 @@ show(
 
 # %% [markdown]
 # On each of the six heads some matrix of rank 32 has an error of 0.01 at most, whereas elu + 1, with rank 64, has an
-# error of 0.94 or more. **The rank is an upper limit and not a promise: on these heads rank 32 would be enough, and elu
-# + 1 fails with rank 64.** What matters is whether the feature map spends its rank where the weights are. On the head
-# of the picture elu + 1 shows no stripe. Random directions find some stripes and add false ones, and trained directions
+# error of 0.94 or more. **The rank is an upper limit and not a promise: on these heads rank 32 would be enough, and
+# elu + 1 fails with rank 64.** What matters is which matrices of its rank the feature map can produce. On the head in
+# the picture elu + 1 shows no stripe. Random directions find some stripes and add false ones, and trained directions
 # come closer.
 #
 # ## 5. Train the directions
 #
-# The directions of positive features need not be random. For the last picture, 300 steps of gradient descent have moved
-# them, separately for each head, so that the rows of weights come closer to softmax on one antibody, and the errors are
-# measured on another (lesson 17 gives the loss). Here are the errors, head by head:
+# The directions of positive features need not be random. In the last picture they were trained for 300 steps of
+# gradient descent, separately for each head, to bring the rows of weights closer to those of softmax on one antibody
+# (lesson 17 gives the loss). The errors are measured on another antibody. Here they are, head by head:
 
 # %%
 for name, i in (("random", 0), ("trained", 2)):
@@ -396,8 +397,8 @@ for name, i in (("random", 0), ("trained", 2)):
 #
 # The sequences of a batch are padded to one length, and a *padding mask*, here a *key mask*, says which keys are real
 # and which are padding. Exact attention gives the padding a score of $-\infty$. Linear attention has no scores, so a
-# first idea is to set the padded values to zero. The numerator is then right, but the padded keys are still part of
-# $\varphi(K)^\top\mathbf{1}$, and therefore of the denominator.
+# first idea is to set the values of the padding to zero. The numerator is then right, but the keys of the padding are
+# still part of $\varphi(K)^\top\mathbf{1}$, and therefore of the denominator.
 #
 # **Before you run this:** let all values be one, and let half of the keys be padding. Attention must then return ones.
 # About what does it return if the mask acts on $V$ alone?
@@ -416,8 +417,8 @@ print(f"mean output, mask on V alone: {only_v.mean():.3f}; with key_mask: {both.
 
 # %% [markdown]
 # **A padding mask belongs on $\varphi(K)$, where it acts on both the numerator and the denominator.** If you write such
-# a mask yourself, test it for *padding invariance*: the output for a padded sequence equals the output for the sequence
-# alone, whatever the padding contains.
+# a mask yourself, test it for *padding invariance*: the output for a padded sequence must equal the output for the
+# sequence alone, whatever the padding contains.
 
 # %%
 junk_k, junk_v = np.where(seen, k.T, 1e30).T, np.where(seen, v.T, np.nan).T
@@ -432,20 +433,20 @@ for name, method in (("elu + 1", MAPS["elu + 1"]), ("positive features", positiv
 # $0 \cdot \mathrm{NaN}$ is NaN.
 #
 # A key mask is the same for every query. A causal mask is not, but the sums that row $i$ needs grow by only one key per
-# row, which lesson 12 uses to make it cheap. An arbitrary mask of pairs multiplies $\varphi(Q)\varphi(K)^\top$ entry by
-# entry, and then the brackets cannot be moved.
+# row, and lesson 12 uses this to compute causal attention cheaply. An arbitrary mask of pairs multiplies
+# $\varphi(Q)\varphi(K)^\top$ entry by entry, and then the brackets cannot be moved.
 #
 # We have moved the brackets, and the cost is now proportional to the length. Is the output still right? In heads that
 # were trained with softmax, feature maps that ignore softmax are hardly better than $\operatorname{mean}(V)$.
-# Directions that were trained for the head do better, though not on all heads. Before we can rely on any features, they
-# must stay finite at any norm, which is the subject of lesson 11.
+# Directions that were trained for the head do better, though not on every head. And before we can rely on any features,
+# they must stay finite at any norm, which is the subject of lesson 11.
 #
 # ## Take away
 #
 # - Linear attention computes $\varphi(Q)(\varphi(K)^\top V)$, divided by $\varphi(Q)(\varphi(K)^\top\mathbf{1})$. This
 #   equals $(\varphi(Q)\varphi(K)^\top)V$, divided by its row sums, by associativity.
-# - The time is linear in the length. The counts cross at $L = 2m$, or at $4m$ with a causal mask, and below that length
-#   exact attention is cheaper.
+# - The time is linear in the length. The counts of multiplications cross at $L = 2m$, or at $4m$ with a causal mask,
+#   and below that length exact attention is cheaper.
 # - In heads trained with softmax, elu + 1 is little better than $\operatorname{mean}(V)$.
 # - Trained directions come closer to softmax than random ones.
 # - The rank of the weights from $F$ features is at most $F$: an upper limit, not a promise.

@@ -38,7 +38,7 @@ checks.masked_linear_attention(masked_linear_attention)
 # hidden one, and the output is (L, e). At least one key is always real. Some of them compute softmax attention, some
 # linear attention, and some mask incorrectly. Write the test that finds the incorrect ones. It returns `True` exactly
 # if the hidden keys and values change nothing, whatever they are: hidden keys are any finite numbers, and hidden values
-# are anything at all, including NaN and infinity. Rounding errors are no mistake. (Which positions can be hidden? What
+# are anything at all, including NaN and infinity. Rounding errors do not count. (Which positions can be hidden? What
 # would the real keys give alone?)
 
 
