@@ -8,11 +8,11 @@
 # > any norm without one, predict its error for short tokens, and measure the error on a sample where the tokens are not
 # > short.
 #
-# Linear attention is one line of code (lesson 10), and in two places that line easily goes wrong: where somebody adds a
-# small constant "for stability", and where the norms are larger than anybody tested. Both problems have the same cause.
-# Features are exponentials, and an exponential can *overflow*, which means that it exceeds the largest floating-point
-# number and becomes infinity, or *underflow*, which means that it is rounded to zero. The cure is to work with
-# logarithms. An algorithm whose result rounding cannot spoil is called *numerically stable*.
+# Linear attention is one line of code (lesson 10), and it easily goes wrong in two places: where somebody adds a small
+# constant "for stability", and where the norms are larger than in any test. Both problems have the same cause. Features
+# are exponentials, and an exponential can *overflow*, which means that it exceeds the largest floating-point number and
+# becomes infinity, or *underflow*, which means that it is rounded to zero. The cure is to work with logarithms. An
+# algorithm whose result is not spoilt by rounding is called *numerically stable*.
 #
 # But a finite result can still be a bad one. So the second half of the lesson asks whether we can know the error in
 # advance.
@@ -27,10 +27,10 @@ from performer_course.figures import COLORS, compared, show, trend
 # %% [markdown]
 # ## 1. A small constant added for stability
 #
-# Positive features are exponentials. There is one for each of $m$ directions $\omega$,
+# Positive features are exponentials. For each of $m$ directions $\omega$ there is one feature,
 # $\varphi_\omega(x) = e^{\omega^\top x - \|x\|^2/2}/\sqrt m$, where $x$ is $q' = q\, d^{-1/4}$ or $k' = k\, d^{-1/4}$.
-# If $x$ is very long, every feature underflows, and the output is $0/0$. In floating-point arithmetic this is NaN,
-# whereas the package's `attention.linear_attention` returns 0 wherever all weights of a query are 0. A common first
+# If $x$ is very long, every feature underflows, and the output is $0/0$. In floating-point arithmetic this is NaN (the
+# package's `attention.linear_attention` returns 0 instead, wherever all weights of a query are 0). A common first
 # remedy is to add a small $\varepsilon$ to every feature. With $\mathbf{1}$ for a vector of $m$ ones, the weight of a
 # pair becomes
 #
@@ -44,10 +44,10 @@ from performer_course.figures import COLORS, compared, show, trend
 # As long as no $\varepsilon$ is added, such factors cancel in the ratio.
 #
 # We try this in two settings. In the *easy* one, 2,048 normal tokens of width 16 and standard deviation 0.5 meet 512
-# directions. In the *hard* one, 24 standard normal tokens of width 128 meet 1,024 directions. Somebody ran this with
-# $\varepsilon = 10^{-4}$ and asked why the mean absolute error was 73 % of the mean absolute output. From lesson 09 we
-# know that an estimated weight has the relative variance $(e^{\|z\|^2} - 1)/m$ with $z = q' + k'$. In the hard setting
-# $\|z\|^2$ is $2\sqrt{128}$ on average, about 23.
+# directions. In the *hard* one, 24 standard normal tokens of width 128 meet 1,024 directions. Somebody ran the hard
+# setting with $\varepsilon = 10^{-4}$ and asked why the mean absolute error was 73 % of the mean absolute output. From
+# lesson 09 we know that an estimated weight has the relative variance $(e^{\|z\|^2} - 1)/m$ with $z = q' + k'$. In the
+# hard setting $\|z\|^2$ is $2\sqrt{128}$ on average, about 23.
 #
 # **Before you run this:** in the hard setting, will the error with $\varepsilon = 10^{-9}$ be smaller than with
 # $10^{-4}$, the same, or larger?
@@ -106,23 +106,24 @@ show(
 
 # %% [markdown] tags=["answer"]
 # With $\varepsilon = 10^{-9}$ the error is larger, 1.40 instead of 0.73, and it is largest without any $\varepsilon$.
-# The reason is that 1,024 features do not follow softmax here. The mean of the values is closer, so a large
+# The reason is that 1,024 features approximate softmax badly here. The mean of the values is closer, so a large
 # $\varepsilon$ looks good.
 
 # %% [markdown]
-# The 73 % are the distance from softmax attention to $\operatorname{mean}(V)$: what had been computed was the mean of
-# the values. **Where the features are smaller than an added $\varepsilon$, all keys get nearly the same weight, and the
-# output becomes $\operatorname{mean}(V)$.** So before you judge an $\varepsilon$ by an error, look at the error of
-# $\operatorname{mean}(V)$.
+# The error of 73 % is simply the distance from softmax attention to $\operatorname{mean}(V)$: what had been computed
+# was the mean of the values. **Where the features are smaller than an added $\varepsilon$, all keys get nearly the same
+# weight, and the output becomes $\operatorname{mean}(V)$.** So before you judge an $\varepsilon$ by an error, look at
+# the error of $\operatorname{mean}(V)$.
 #
-# In the easy setting $\varepsilon = 10^{-4}$ hardly matters, while $10^{-2}$ spoils a good estimate. How small is small
-# enough depends on the norms, the length and the width, so no $\varepsilon$ suits all data. Fortunately none is needed.
+# In the easy setting an $\varepsilon$ of $10^{-4}$ hardly matters, while $10^{-2}$ spoils a good estimate. How small is
+# small enough depends on the norms, the length and the width, so no $\varepsilon$ suits all data. Fortunately none is
+# needed.
 #
 # ## 2. Work with logarithms
 #
 # If $x$ is very long, a feature underflows. But its logarithm, $\omega^\top x - \frac12\|x\|^2 - \frac12 \ln m$, is a
-# number of moderate size, so we keep logarithms. To add numbers that are given by their logarithms $h_i$, we subtract
-# the maximum first:
+# number of moderate size, so we store logarithms instead. To add numbers that are given by their logarithms $h_i$, we
+# subtract the maximum first:
 #
 # $$\ln \sum_i e^{h_i} = c + \ln \sum_i e^{h_i - c} , \qquad c = \max_i h_i .$$
 #
@@ -166,17 +167,17 @@ for row in zip(lengths, exact, plain, logarithm - exact, strict=True):
 # keys of a query share, and that therefore cancel, the logarithms are $g_{if} = \omega_f^\top q_i'$ for the queries and
 # $h_{jf} = \omega_f^\top k_j' - \frac12 \|k_j'\|^2$ for the keys.
 #
-# Here is an example that we can follow by hand. Four keys have the values 10, 20, 30 and 40. Let $h$ be
+# We begin with an example that can be followed by hand. Four keys have the values 10, 20, 30 and 40. Let $h$ be
 # $-1000, -1001, -1002, -1001$ for a first feature and $0, -1, -2, -3$ for a second, and let a query have
 # $g = (1000, -4)$. In $g + h$ the large numbers cancel: through the first feature the keys get the weights
 # $e^0, e^{-1}, e^{-2}, e^{-1}$, and through the second only $e^{-4}$ times $e^0, e^{-1}, e^{-2}, e^{-3}$.
 #
-# If we compute the features one at a time, $e^{1000}$ overflows and $e^{-1000}$ underflows. The obvious remedy is to
+# If we compute the exponentials as they are, $e^{1000}$ overflows and $e^{-1000}$ underflows. The obvious remedy is to
 # subtract the largest entry of $h$, which is 0, from $h$ and the largest entry of $g$, which is 1000, from $g$. But
-# then the first feature is still zero for all keys, and the second is $e^{-1004}$ for the query, which also underflows.
-# The output is $0/0$ again. The features that matter to a query may be the smallest ones of the keys, so a single
-# maximum for all keys and features does not work. Instead we let every feature $f$ have its own maximum over the keys,
-# and keep two sums relative to it:
+# then the first feature still underflows for all keys, and the second is $e^{-1004}$ for the query, which also
+# underflows. The output is $0/0$ again. The features that matter most to a query may be the smallest features of the
+# keys, so a single maximum for all keys and features does not work. Instead we let every feature $f$ have its own
+# maximum over the keys, and keep two sums relative to it:
 #
 # $$c_f = \max_j h_{jf}, \qquad z_f = \sum_j e^{h_{jf} - c_f}, \qquad
 # S_{v,f} = \sum_j e^{h_{jf} - c_f}\, v_j .$$
@@ -213,8 +214,9 @@ print(f"z = {z.round(2)}, denominator {denominator[0]:.2f}, output {output[0, 0]
 # %% [markdown]
 # In this form of $o_i$ no exponent is positive, so nothing overflows. The largest term of every $z_f$ is $e^0 = 1$, and
 # the largest weight of a query is also $e^0 = 1$. It follows that $1 \le \text{denominator} \le m S$ for every query.
-# **With a maximum for each feature there is no division by zero at any norm, and nothing has to be added.** The package
-# has this form in `attention.favor_attention`:
+# (The denominator is a sum of $m S$ terms, none of which exceeds 1.) **With a maximum for each feature there is no
+# division by zero at any norm, and nothing has to be added.** This is how `attention.favor_attention` in the package
+# computes it:
 
 
 # %%
@@ -233,8 +235,9 @@ for scale in (0.5, 5, 500):
 # %% [markdown]
 # A finite output need not be accurate. The *condition number* of $e^h$ is $|h|$: a relative error $\delta$ in $h$
 # becomes a relative error of about $|h|\,\delta$ in $e^h$. A key of norm 60 in $d = 4$ dimensions has
-# $\|k'\|^2/2 = 900$, and single precision has only seven digits for this number, so about four of them remain in the
-# feature. Even with exact arithmetic, an estimate from $m$ directions has an error. How large is it?
+# $\|k'\|^2/2 = 900$, and single precision stores this number with about seven significant digits, so only about four
+# digits of the feature are correct. Even with exact arithmetic, an estimate from $m$ directions has an error. How large
+# is it?
 #
 # ## 4. Predicting the error of an output
 #
@@ -252,11 +255,11 @@ for scale in (0.5, 5, 500):
 # $$\hat o_i = \frac{\sum_j A_{ij} (1 + \eta_{ij})\, v_j}{\sum_j A_{ij} (1 + \eta_{ij})}
 # \;\approx\; o_i + \sum_j A_{ij}\, \eta_{ij}\, (v_j - o_i) .$$
 #
-# Because $\sum_j A_{ij} (v_j - o_i) = 0$, an error that all keys share drops out. And where one key has nearly all of
-# the weight, $o_i$ is nearly its value, so the error of that key counts for little. The mean square of the sum is
-# `theory.output_mse`.
+# Because $\sum_j A_{ij} (v_j - o_i) = 0$, an error that all keys share drops out. And if one key has nearly all of the
+# weight, $o_i$ is nearly the value of this key, so the error of its weight counts for little. The mean square of the
+# sum is `theory.output_mse`.
 #
-# For *short* tokens it becomes a simple rule. Suppose that $z$ is small, so that softmax is nearly uniform,
+# For *short* tokens the result is a simple rule. Suppose that $z$ is small, so that softmax is nearly uniform,
 # $A_{ij} \approx 1/S$. Let the values have variance 1 and be drawn independently of the keys, and let the keys have
 # mean zero. For small $z$ the covariance of two errors is
 #
@@ -265,8 +268,8 @@ for scale in (0.5, 5, 500):
 #
 # Each of the first three terms is the same for all $j$ or for all $l$, so it drops out of the mean square, and
 # $k_j'^\top k_l'/m$ is left. The deviations $v_j - o_i$ of different keys are nearly uncorrelated, and the keys have
-# mean zero, so only the $S$ terms with $j = l$ add up. Each has the factor $A_{ij}^2 \approx 1/S^2$. For one entry of
-# an output the mean squared error is therefore
+# mean zero, so only the $S$ terms with $j = l$ add up. Each of them has the factor $A_{ij}^2 \approx 1/S^2$. For one
+# entry of an output the mean squared error is therefore
 #
 # $$\begin{aligned}
 # \text{error} &\approx \frac{\overline{\|k'\|^2}}{m S} \\
@@ -275,23 +278,23 @@ for scale in (0.5, 5, 500):
 # \end{aligned}$$
 #
 # where a bar is the mean over queries or keys. Where does the half come from? For short tokens the relative variance of
-# a weight tends to $\overline{\|z\|^2}/m = (\overline{\|q'\|^2} + \overline{\|k'\|^2})/m$. The part of the query is
-# common to all keys of its row and cancels in the ratio. The part of the keys remains, and it is half of the sum if
-# queries and keys are of the same size.
+# a weight tends to $\overline{\|z\|^2}/m = (\overline{\|q'\|^2} + \overline{\|k'\|^2})/m$. The query's part is common
+# to all keys of its row and cancels in the ratio. The keys' part remains, and it is half of the sum if queries and keys
+# are of the same size.
 #
 # As always, we compare with $\operatorname{mean}(V)$. It gives each key the weight $1/S$ where softmax gives about
-# $(1 + t_{ij} - \bar t_i)/S$, with the scores $t = q^\top k/\sqrt d$. So its error is $\operatorname{Var}(t)/S$, and
-# dividing by it predicts the *normalised error* of lesson 06:
+# $(1 + t_{ij} - \bar t_i)/S$, with the scores $t = q^\top k/\sqrt d$. So its error is $\operatorname{Var}(t)/S$, and if
+# we divide by this, we get a prediction of the *normalised error* of lesson 06:
 #
 # $$\text{normalised error} = \frac{\text{error of features}}{\text{error of mean}(V)} \;\approx\;
 # \frac{\tfrac12 \times \text{relative variance}}{\operatorname{Var}(t)} .$$
 #
-# How far does the rule reach? We try it with $m = L/4$ directions, which halves the multiplications, except in the
-# decoder, where a token sees only earlier ones and features break even. *Independent* heads are made up, at seven
-# scales from 0.05 to 1, with $L = 2{,}048$ and $d = 8$. *Decoder* heads are from the small decoder of lesson 08, after
-# 12,000 steps of training; the prediction takes all their pairs, including those that the mask hides. *Antibody* heads
-# are from lesson 06. The figure also shows *aligned* heads, which are made up like the independent ones but have
-# $q = k$, and the *speech* heads of lesson 06.
+# How far does the rule reach? We try it with $m = L/4$ directions, which halves the number of multiplications, except
+# in the decoder, whose causal mask makes exact attention half as expensive, so that features only break even.
+# *Independent* heads are made up, at seven scales from 0.05 to 1, with $L = 2{,}048$ and $d = 8$. *Decoder* heads are
+# from the small decoder of lesson 08, after 12,000 steps of training; the prediction takes all their pairs, including
+# those that the mask hides. *Antibody* heads are from lesson 06. The figure also shows *aligned* heads, which are made
+# up like the independent ones but have $q = k$, and the *speech* heads of lesson 06.
 #
 # **Before you run this:** for the median decoder head the rule predicts a normalised error of about $10^{18}$. Remember
 # that all estimated weights are positive. Will the measured normalised error be below 0.1, near 1, or above 1,000?
@@ -386,15 +389,15 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The measured error is near 1, with a median of 1.06 over the decoder's heads and texts, and from 0.13 to 6.83 for
-# single ones. Positive weights over their sum give a weighted mean of the values, so the output cannot run away as the
-# prediction does.
+# The measured error is near 1, with a median of 1.06 over the decoder's heads and texts, and values from 0.13 to 6.83
+# for single ones. Positive weights, divided by their sum, give a weighted mean of the values, so the output cannot grow
+# without bound as the prediction does.
 
 # %% [markdown]
 # **On made-up tokens with a relative variance below a tenth the rule is right within a factor of three, and on every
-# trained head it says nothing.** There its smallest prediction is above $10^4$. Where the rule applies, it predicts
-# wins, with normalised errors down to 0.07, and losses at the smallest scale, where softmax is almost uniform. But
-# Taylor features of degree 2, of which there are 45 at width 8, have smaller errors on every made-up head.
+# trained head it says nothing.** On the trained heads its smallest prediction is above $10^4$. Where the rule applies,
+# it predicts wins, with normalised errors down to 0.07, and losses at the smallest scale, where softmax is almost
+# uniform. But Taylor features of degree 2, of which there are 45 at width 8, have smaller errors on every made-up head.
 #
 # Why does the rule fail on trained heads? By lesson 09 the weight of a pair with the score $t > 0$ has a relative
 # variance of at least $(e^{4t} - 1)/m$. At $t = 4$ that is $9 \cdot 10^6/m$, and in the median trained head of each
@@ -403,15 +406,16 @@ show(
 #
 # ## 5. Measuring the error on a sample
 #
-# Where the rule does not apply, we measure, and for that a sample of queries and a few draws will do. Take the antibody
-# heads, each on two chains, and the speech heads, again with $m = L/4$. We compare the normalised error from 64 queries
-# and four draws with the error from all queries and many other draws. We repeat this for twenty samples, and look at
-# the range of the first error divided by the second. For comparison there is a window of half of all keys, which costs
-# the same as these features. An antibody head has two numbers in each column, one for each chain.
+# Where the rule does not apply, we have to measure. Is a sample of the queries enough for that, with a few draws of
+# directions? Take the antibody heads, each on two chains, and the speech heads, again with $m = L/4$. We compare the
+# normalised error from 64 queries and four draws with the error from all queries and many other draws. We repeat this
+# for twenty samples, and print the range of the ratio of the two errors. For comparison we also compute a window of
+# half of all keys, which costs the same as these features. In the table an antibody head has two numbers in each
+# column, one for each chain.
 #
-# **Before you run this:** look again at the errors of antibody and speech heads in section 4. On how many of eight
-# trained heads, six of antibodies and two of speech, will $L/4$ features be closer to attention than an equally
-# expensive window: on most of them, on about half, or hardly on any?
+# **Before you run this:** look again at the errors of the antibody and speech heads in the figure of section 4. On how
+# many of eight trained heads, six of antibodies and two of speech, will $L/4$ features be closer to attention than an
+# equally expensive window: on most of them, on about half, or hardly on any?
 
 
 # %% tags=["answer"]
@@ -440,14 +444,14 @@ for name, (q, k, v), heads, n in (
 
 # %% [markdown] tags=["answer"]
 # Features are closer on one head of the eight, the last of the antibodies, and there on one chain. On its other chain
-# the two methods are about equal, and features are worse than $\operatorname{mean}(V)$ on both.
+# the two methods are about equal, and on both chains features are worse than $\operatorname{mean}(V)$.
 
 # %% [markdown]
 # **A sample of 64 queries and four draws tells roughly what features are worth on a head.** In these twenty samples it
 # gave their error within a factor of two.
 #
 # The result is now finite at any norm, and on made-up tokens it may also be right. On these trained heads features at
-# this cost rarely do much better than $\operatorname{mean}(V)$. Lesson 14 mends a part of that.
+# this cost rarely do much better than $\operatorname{mean}(V)$. Lesson 14 improves on this to some extent.
 #
 # ## Take away
 #
@@ -460,10 +464,10 @@ for name, (q, k, v), heads, n in (
 #
 # ## Where it breaks
 #
-# - The denominator is at least 1 because the features are positive.
-# - The rule does not know the values. If they contain nothing linear in the keys, $\operatorname{mean}(V)$ is nearly
-#   exact, and the normalised error is ten times the prediction, or more. An offset that all keys share raises the
-#   prediction by far more than the error.
+# - The denominator is at least 1 because the features are positive. Features of both signs have no such bound.
+# - The rule does not know the values. If no part of the values is linear in the keys, $\operatorname{mean}(V)$ is
+#   nearly exact, and the normalised error is ten times the prediction, or more. An offset that all keys share raises
+#   the prediction by far more than the error.
 #
 # ## Exercises
 #
