@@ -46,8 +46,8 @@ from performer_course.figures import COLORS, compared, show, trend
 # We try this in two settings. In the *easy* one, 2,048 normal tokens of width 16 and standard deviation 0.5 meet 512
 # directions. In the *hard* one, 24 standard normal tokens of width 128 meet 1,024 directions. Somebody ran the hard
 # setting with $\varepsilon = 10^{-4}$ and asked why the mean absolute error was 73 % of the mean absolute output. From
-# lesson 09 we know that an estimated weight has the relative variance $(e^{\|z\|^2} - 1)/m$ with $z = q' + k'$. In the
-# hard setting $\|z\|^2$ is $2\sqrt{128}$ on average, about 23.
+# lesson 09 we know that with independent directions an estimated weight has the relative variance
+# $(e^{\|z\|^2} - 1)/m$, where $z = q' + k'$. In the hard setting $\|z\|^2$ is $2\sqrt{128}$ on average, about 23.
 #
 # **Before you run this:** in the hard setting, will the error with $\varepsilon = 10^{-9}$ be smaller than with
 # $10^{-4}$, the same, or larger?
@@ -158,7 +158,7 @@ for row in zip(lengths, exact, plain, logarithm - exact, strict=True):
 # The plain estimate first comes out as 0 at length 15, where the exact value is about $e^{-225}$.
 
 # %% [markdown]
-# **With logarithms the error of the estimate is the same at every length, up to rounding.** The logarithms themselves
+# **With logarithms the error of this estimate is the same at every length, up to rounding.** The logarithms themselves
 # are of moderate size, and we only take exponentials of the differences $h_i - c$.
 #
 # ## 3. A stable form of linear attention
@@ -292,7 +292,7 @@ for scale in (0.5, 5, 500):
 # How far does the rule reach? We try it with $m = L/4$ directions, which halves the number of multiplications, except
 # in the decoder, whose causal mask makes exact attention half as expensive, so that features only break even.
 # *Independent* heads are made up, at seven scales from 0.05 to 1, with $L = 2{,}048$ and $d = 8$. *Decoder* heads are
-# from the small decoder of lesson 08, after 12,000 steps of training; the prediction takes all their pairs, including
+# those of lesson 16's small decoder, after 12,000 steps of training; the prediction takes all their pairs, including
 # those that the mask hides. *Antibody* heads are from lesson 06. The figure also shows *aligned* heads, which are made
 # up like the independent ones but have $q = k$, and the *speech* heads of lesson 06.
 #
@@ -465,9 +465,9 @@ for name, (q, k, v), heads, n in (
 # ## Where it breaks
 #
 # - The denominator is at least 1 because the features are positive. Features of both signs have no such bound.
-# - The rule does not know the values. If no part of the values is linear in the keys, $\operatorname{mean}(V)$ is
-#   nearly exact, and the normalised error is ten times the prediction, or more. An offset that all keys share raises
-#   the prediction by far more than the error.
+# - The rule does not know the values. If they are exactly uncorrelated with the keys, for example because every key $k$
+#   has a partner $-k$ with the same value, $\operatorname{mean}(V)$ is nearly exact, and the normalised error is ten
+#   times the prediction, or more. An offset that all keys share raises the prediction by far more than the error.
 #
 # ## Exercises
 #
