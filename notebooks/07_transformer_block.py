@@ -107,8 +107,9 @@ print(f"with encodings the largest change is {added:.2f}")
 #
 # because $P^\top P$ is the identity. These are the rows of the old output $w\, v$ in the new order: the outputs move
 # along with their tokens. **Attention commutes with permutations, so by itself it does not see the order of its
-# tokens.** A map with this property is called *permutation-equivariant*. Without a positional encoding, the output for
-# *dog* is the same in *dog bites man* as in *man bites dog*.
+# tokens.** A map with this property is called *permutation-equivariant*. (With the causal mask of section 3 attention
+# no longer has it.) Without a positional encoding, the output for *dog* is the same in *dog bites man* as in *man bites
+# dog*.
 #
 # ## 2. Rotary position embeddings (RoPE)
 #
@@ -474,8 +475,8 @@ for name, causal in (("decoder", True), ("encoder", False)):
 #
 # ## Take away
 #
-# - Attention commutes with permutations. Positional encodings are added to tokens, or queries and keys are rotated by
-#   their positions (RoPE), so that a score depends on the positions through their offset alone.
+# - Attention without a causal mask commutes with permutations. Positional encodings are added to tokens, or queries and
+#   keys are rotated by their positions (RoPE), so that a score depends on the positions through their offset alone.
 # - A mask sets scores to $-\infty$ before the softmax. A padding mask hides keys from all queries, and a causal mask
 #   hides later keys.
 # - Two heads in successive layers give each letter weight in proportion to how often it has followed the present one.
