@@ -124,8 +124,8 @@ print(f"with encodings the largest change is {added:.2f}")
 # are left as they are.
 #
 # **Before you run this:** a query is at position 0 and a key at position 3. Now both move on together, step by step, up
-# to positions 60 and 63. If positional encodings were added to the tokens, does the score change, and if so, which of
-# its four terms change? And does the score change if query and key are rotated instead?
+# to positions 60 and 63. Suppose first that positional encodings are added to the tokens. Does the score change, and if
+# so, which of its four terms do? And does the score change if query and key are rotated instead?
 
 # %% tags=["answer"]
 table = transformer.positions(np.zeros((80, n)))  # (80, n)
