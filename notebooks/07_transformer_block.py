@@ -11,7 +11,7 @@
 # a language model. Does attention notice the order of its tokens? Which keys should a query be allowed to see? What if
 # one mean per token is not enough? And what does a token do with what it has received? The transformer's answers to the
 # last three fit into one function of a dozen lines, a *transformer block*. Large models stack dozens of such blocks,
-# and a few stack more than a hundred.
+# and a few more than a hundred.
 
 # %%
 from pathlib import Path
@@ -78,8 +78,8 @@ print("encoding by hand and package agree to 1e-12:", np.abs(difference).max() <
 
 # %% [markdown]
 # **Before you run this:** we shuffle fifteen tokens and compare each token's output with its output before the shuffle.
-# Do the outputs change if there are no positional encodings? And do they change if a positional encoding is added to
-# each token after the shuffle, according to its new position?
+# Do the outputs change if there are no positional encodings? And do they if each token then gets the positional
+# encoding of its new position?
 
 
 # %% tags=["answer"]
@@ -107,9 +107,8 @@ print(f"with encodings the largest change is {added:.2f}")
 #
 # because $P^\top P$ is the identity. These are the rows of the old output $w\, v$ in the new order: the outputs move
 # along with their tokens. **Attention commutes with permutations, so by itself it does not see the order of its
-# tokens.** A map with this property is called *permutation-equivariant*. (With the causal mask of section 3 attention
-# no longer has it.) Without a positional encoding, the output for *dog* is the same in *dog bites man* as in *man bites
-# dog*.
+# tokens.** A map with this property is called *permutation-equivariant*. (Causal attention, section 3, is not.) Without
+# a positional encoding, the output for *dog* is the same in *dog bites man* as in *man bites dog*.
 #
 # ## 2. Rotary position embeddings (RoPE)
 #
@@ -164,9 +163,8 @@ show(
 
 # %% [markdown] tags=["answer"]
 # With added encodings the score changes: the three terms that contain a position change, and only token with token
-# stays the same. In the median pair the standard deviation of the score over the positions is 0.66, nearly half of the
-# standard deviation between pairs, which is 1.5. With rotated queries and keys the score does not change, up to
-# rounding error.
+# stays the same. In the median pair the standard deviation of the score over the positions is 0.66, nearly half as
+# large as between pairs, 1.5. With rotated queries and keys the score does not change, up to rounding error.
 
 # %% [markdown]
 # ### Absolute and relative positions
@@ -253,8 +251,8 @@ only_v = attention.softmax_attention(query, own, ones * key_mask[:, None])
 print(f"with the mask {masked.mean():.3f}, with zeros in v alone {only_v.mean():.3f}")
 
 # %% [markdown] tags=["answer"]
-# With the mask the mean of ones is 1, as it must be. With zeros in $v$ alone it is less than 1, namely 0.756, because
-# the padding tokens still receive part of the weight.
+# With the mask the mean of ones is 1, as it must be. With zeros in $v$ alone it is less, 0.756, because the padding
+# tokens still receive part of the weight.
 
 # %% [markdown]
 # ### Why minus infinity
@@ -436,7 +434,7 @@ for size in (1, 100):
 #
 # The model adds positional encodings to the embeddings and passes the result through the blocks and one more norm.
 # Finally it takes the inner products of each row with all rows of $E$, and the logarithm of their softmax is $\ln P$ of
-# every token of the vocabulary. The function `transformer.forward` does all this.
+# every token of the vocabulary. This is `transformer.forward`.
 #
 # With `causal=True` the model is a *decoder*: row $i$ predicts token $i + 1$ and sees the tokens up to $i$. GPT is one,
 # and the models behind ChatGPT and Gemini, once called Bard, are others. With `causal=False` it is an *encoder*, whose
@@ -468,7 +466,7 @@ for name, causal in (("decoder", True), ("encoder", False)):
 #
 # The first transformer was an *encoder–decoder*: an encoder for the sentence to be translated, and a decoder for its
 # translation. Each block of its decoder has an additional part, *cross-attention*, in which the queries come from the
-# decoder, and the keys and values come from the output of the encoder.
+# decoder, and the keys and values from the output of the encoder.
 #
 # This lesson is a side branch of the course. Whatever replaces the weighted mean in lessons 08 to 12, the block around
 # it stays as it is, and lesson 13 inserts the replacement.
