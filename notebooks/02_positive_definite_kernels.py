@@ -12,9 +12,9 @@
 # we usually start from the other end: somebody writes down a function $K(x, y)$ that says how similar two points are,
 # and hopes that it is the inner product of some features. The exponential inside attention is such a function.
 #
-# So which functions are inner products of features? If we know the values of a function at a few points, there is a
-# test, and it is one line of code. Some functions look like kernels and fail the test. We will see what one of them
-# does to a regression.
+# So which functions are inner products of features? If we know the values of a function for all pairs of a few points,
+# there is a test, and it is one line of code. Some functions look like kernels and fail the test. We will see what
+# happens to a regression that uses one of them.
 
 # %%
 import math
@@ -30,7 +30,7 @@ xp = get_backend()
 # %% [markdown]
 # ## 1. What makes a function a kernel
 #
-# Somebody has compared three things, A, B and C, and has written in a table $G$ how similar they are:
+# Suppose that somebody has compared three things, A, B and C, and has recorded in a table $G$ how similar they are:
 #
 # | | A | B | C |
 # |---|---|---|---|
@@ -41,7 +41,7 @@ xp = get_backend()
 # The entry $a$ for A and C is still missing. For which $a$ can the entries be inner products of three vectors? Because
 # of the ones on the diagonal, each vector has length 1, and 0.9 is the cosine of an angle, 26°. This is the angle
 # between A and B, and also the angle between B and C. For three vectors we could go on with angles. For more points we
-# need a test without them.
+# need a test that does without them.
 #
 # Suppose that the entries are inner products, $G_{ij} = \varphi_i^\top \varphi_j$. Add up the vectors with any weights
 # $c_i$, and look at the squared length of the sum:
@@ -117,10 +117,10 @@ show(
 #
 # These features lie in a *Hilbert space*: a vector space with an inner product, of any dimension, in which sequences
 # that should converge do converge. It is called the *reproducing kernel Hilbert space* (RKHS) of the kernel, and
-# appendix [a7](a7_more_on_kernels.ipynb) constructs it. In short, a kernel is an inner product in a Hilbert space. If
-# the kernel is continuous and the points are from a closed, bounded interval, *Mercer's theorem* gives the counterpart
-# of $G = U \operatorname{diag}(\lambda)\, U^\top$: $K(x, y) = \sum_k \lambda_k\, u_k(x)\, u_k(y)$ with no negative
-# $\lambda_k$, so the functions $\sqrt{\lambda_k}\, u_k$ are features.
+# appendix [a7](a7_more_on_kernels.ipynb) constructs it. In short, a kernel is an inner product of features in a Hilbert
+# space. If the kernel is continuous and the points are from a closed, bounded interval, *Mercer's theorem* gives the
+# counterpart of $G = U \operatorname{diag}(\lambda)\, U^\top$: $K(x, y) = \sum_k \lambda_k\, u_k(x)\, u_k(y)$ with no
+# negative $\lambda_k$, so the functions $\sqrt{\lambda_k}\, u_k$ are features.
 #
 # **Before you run this:** the kernel $(1 + x^\top y)^2$ of points in three dimensions has ten features: a constant,
 # three coordinates, and six products of two coordinates. Its Gram matrix for twelve random points has twelve
@@ -146,8 +146,9 @@ print(f"K(x₁, x₂) = {K[0, 1]:.4f}, from the eigenvectors {phi[0] @ phi[1]:.4
 #
 # ## 2. Four kernels
 #
-# The table lists four kernels that this course uses. Here $\|\delta\|_1$ is $\sum_i |\delta_i|$, and $\gamma$ is a
-# positive number: the larger $\gamma$, the narrower the kernel.
+# The table lists four functions that this course uses. All of them are called kernels, and at the end of this section
+# we test whether they are. Here $\|\delta\|_1$ is $\sum_i |\delta_i|$, and $\gamma$ is a positive number: the larger
+# $\gamma$, the narrower the kernel.
 #
 # | kernel | formula, $\delta = x - y$ | in the package |
 # |---|---|---|
@@ -160,7 +161,7 @@ print(f"K(x₁, x₂) = {K[0, 1]:.4f}, from the eigenvectors {phi[0] @ phi[1]:.4
 # because they do not change when both points are shifted by the same vector. The softmax kernel is not shift-invariant.
 # Its name comes from attention (lesson 00), which turns scores $s_1, \dots, s_n$ into positive weights with the sum 1,
 # $e^{s_j} / \sum_l e^{s_l}$. These weights are called the *softmax* of the scores. A score is an inner product, up to a
-# scale, so this kernel is the numerator.
+# scale, so this kernel is the numerator of a weight.
 #
 # **Before you run this:** fix $y = (1, 0.5)$, and let $x$ range over a square, with both coordinates between −3 and 3.
 # The three shift-invariant kernels are largest at $x = y$. Where is the softmax kernel largest?
@@ -208,16 +209,16 @@ show(
 # inner product with $y$.
 
 # %% [markdown]
-# The softmax kernel depends on how close the two points are, but also on how long they are: it grows without bound in
-# the direction of $y$. Section 6 separates the two effects.
+# The softmax kernel depends on how close the two points are, but also on their lengths: it grows without bound in the
+# direction of $y$. Section 6 separates the two effects.
 #
 # Are these four functions really kernels? Let us test them on a lattice of $8 \times 8$ points in the plane. As a fifth
 # candidate we take the *tent* $\max(0, 1 - \|\delta\|)$, which falls linearly with the distance and is 0 from distance
 # 1 on.
 #
-# **Before you run this:** which of five functions, Gaussian, Laplacian, Cauchy, softmax and the tent
-# $\max(0, 1 - \|\delta\|)$, have a negative eigenvalue on a lattice in the plane with neighbours 0.7 apart? To make
-# $c^\top G\, c$ small, try weights of +1 and −1, like the colours of a chessboard.
+# **Before you run this:** does the tent $\max(0, 1 - \|\delta\|)$ have a negative eigenvalue on a lattice in the plane
+# with neighbours 0.7 apart, and with neighbours 0.8 apart? To make $c^\top G\, c$ small, try weights of +1 and −1, like
+# the colours of a chessboard.
 
 
 # %% tags=["answer"]
@@ -236,18 +237,18 @@ for name, table in tables.items():
     print(f"{name:27} smallest eigenvalue {spectrum[0]:9.2g}, largest {spectrum[-1]:.2g}")
 
 # %% [markdown] tags=["answer"]
-# Of the five functions only the tent has a negative eigenvalue on the lattice, −0.092. With the neighbours 0.8 apart
-# the tent passes, and its smallest eigenvalue is 0.25.
+# With neighbours 0.7 apart the tent has a negative eigenvalue, −0.092, and it is the only one of the five functions
+# that has one. With neighbours 0.8 apart it passes, and its smallest eigenvalue is 0.25.
 
 # %% [markdown]
-# The chessboard shows how the tent fails. To $c^\top G\, c$ a point inside the lattice contributes 1 from the diagonal
+# The chessboard shows how the tent fails. A point inside the lattice contributes 1 to $c^\top G\, c$ from the diagonal
 # and $-(1 - 0.7)$ for each of its four neighbours, and the four together outweigh the 1. Neither the other terms nor
 # the edges of the lattice change the sign.
 #
-# The tent passes the test on a slightly wider lattice, although it is not a kernel in the plane. So for the four
-# kernels, passing is evidence but not a proof: the definition asks for every finite set of points, in every dimension
-# that we mean to use. **A test on some points can show that a function is not positive definite, but it cannot show
-# that it is.**
+# On a slightly wider lattice the tent passes the test, although it is not a kernel in the plane. So when the four
+# kernels of the table pass, this is evidence but not a proof: the definition asks for every finite set of points, in
+# every dimension that we mean to use. **A test on some points can show that a function is not positive definite, but it
+# cannot show that it is.**
 #
 # ## 3. Ridge regression with an indefinite function
 #
@@ -264,8 +265,8 @@ for name, table in tables.items():
 # $$J(c) = \|t - K c\|^2 + \alpha\, c^\top K c .$$
 #
 # If $K$ is the Gram matrix of a kernel, the minimum is at $c = (K + \alpha I)^{-1}\, t$. To see what changes if it is
-# not, move along an eigenvector of $K$ of length 1, with the eigenvalue $\lambda$. There $J$ is a parabola, and its
-# second derivative is $2\lambda(\lambda + \alpha)$. If $K$ belongs to a kernel, this second derivative is never
+# not, move along an eigenvector of $K$ of length 1, with the eigenvalue $\lambda$. Along this line $J$ is a parabola,
+# and its second derivative is $2\lambda(\lambda + \alpha)$. If $K$ belongs to a kernel, this second derivative is never
 # negative, so $J$ is *convex*: a bowl.
 #
 # **Before you run this:** take the points 0 and 1, $t = (1, -1)$ and $\alpha = 3$. Gradient descent on $J$ starts at
@@ -325,9 +326,9 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# Gradient descent converges with one of them, the kernel: after 60 steps $J$ is 1.67, and its minimum is 1.65. The
-# other $J$ is −27.39 after 60 steps and keeps falling, although a squared error is part of it. Where its gradient is
-# zero, it is 4.68.
+# Gradient descent converges with only one of the two, the kernel: after 60 steps $J$ is 1.67, and its minimum is 1.65.
+# With $\exp(+\delta^2)$, $J$ is −27.39 after 60 steps and keeps falling, although a squared error is part of it. At the
+# one point where its gradient is zero, it is 4.68.
 
 # %% [markdown]
 # If an eigenvalue $\lambda$ lies between $-\alpha$ and 0, the second derivative $2\lambda(\lambda + \alpha)$ is
@@ -342,8 +343,9 @@ show(
 # ## 4. Rules that keep a kernel a kernel
 #
 # If no test on points can prove that a function is a kernel, what can? For shift-invariant functions there is Bochner's
-# theorem, in lesson 03. And there are four rules that make new kernels from old ones. Let $K_1, K_2, \dots$ be kernels,
-# $a \ge 0$ a number, and $f$ any function of a point. Each row of the table is a rule with its reason.
+# theorem, in lesson 03. For functions of any kind there are four rules that make new kernels from old ones. Let
+# $K_1, K_2, \dots$ be kernels, $a \ge 0$ a number, and $f$ any function of a point. Each row of the table is a rule
+# with its reason.
 #
 # | rule | this is also a kernel | because |
 # |---|---|---|
@@ -371,7 +373,7 @@ show(
 # \tfrac{1}{\sqrt{3!}}\, x^{\otimes 3}, \dots \Bigr) .$$
 #
 # There are infinitely many of them. Those up to degree $p$ are called *Taylor features*. **The inner product of Taylor
-# features is the Taylor series of $e^s$, cut off after degree $p$ and evaluated at $s = x^\top y$.** Let us compute
+# features is the Taylor series of $e^s$, truncated after degree $p$ and evaluated at $s = x^\top y$.** Let us compute
 # them by hand for two coordinates and degree 2. As in lesson 01, the equal products $x_1 x_2$ and $x_2 x_1$ become one
 # feature with a factor $\sqrt2$, which cancels the $1/\sqrt{2!}$:
 
@@ -411,9 +413,9 @@ print(f"at s = 20, the degrees up to 20 miss {missed:.2f} of exp(20)")
 
 # %% [markdown]
 # Degree 2, with 2,145 features in 64 dimensions, is within reach, but the number of features grows quickly with the
-# degree. Random features behave differently: at a given distance between two points, the number that we need does not
-# depend on the dimension (lesson 04). But distances between queries and keys usually grow with the dimension (lesson
-# 08).
+# degree. Random features behave differently: for two points at a given distance and a given accuracy, the number that
+# we need does not depend on the dimension (lesson 04). But distances between queries and keys usually grow with the
+# dimension (lesson 08).
 #
 # ## 6. Softmax is a Gaussian between two norms
 #
@@ -430,11 +432,11 @@ print(f"at s = 20, the degrees up to 20 miss {missed:.2f} of exp(20)")
 # $\tfrac12$ into any other $\gamma$.
 #
 # **Whatever approximates the Gaussian kernel with $\gamma = \tfrac12$ also gives an approximation of softmax, with its
-# error multiplied by $e^{(\|x\|^2 + \|y\|^2)/2}$.** So what the next lessons say about Gaussian kernels will also be
-# useful for attention, at the cost of the factor with the norms.
+# error multiplied by $e^{(\|x\|^2 + \|y\|^2)/2}$.** So the results of the next lessons about Gaussian kernels will also
+# be useful for attention, at the cost of this factor.
 #
-# Let us return to attention's table, in one dimension: *the*, *cat* and *sleeps* of lesson 00 have the keys 0, 2 and 1,
-# and the query is the one of *sleeps*.
+# Let us return to the attention table of lesson 00, which is in one dimension: *the*, *cat* and *sleeps* have the keys
+# 0, 2 and 1, and we take the query of *sleeps*, which is 1.
 #
 # **Before you run this:** a query $q = 1$ meets the keys 0, 2 and 1. For which key is the Gaussian $e^{-(q - k)^2/2}$
 # largest, and for which key the weight $e^{qk}$?
@@ -455,7 +457,7 @@ print("weights by kernels.softmax:", np.round(softmax / softmax.sum(), 2))
 
 # %% [markdown]
 # The query's factor $e^{q^2/2}$ is the same for all keys, so it cancels when the weights are divided by their sum. The
-# keys' factors stay. To see them for more than three keys, take 61 queries, one per row, and 61 keys, one per column:
+# keys' factors remain. To see them for more than three keys, take 61 queries, one per row, and 61 keys, one per column:
 # first the Gaussian beside its two factors, and then the product of all three.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -483,7 +485,8 @@ beside.set_ylabel("query $q$")
 beside.set_title("$e^{q^2/2}$")
 show(
     fig,
-    caption="The Gaussian is bright where query and key are close, the product where both are long and have one sign.",
+    caption="The Gaussian is bright where query and key are close, the product where both are long and have "
+    "the same sign.",
     alt="Two tables of 61 queries by 61 keys between −1.5 and 1.5. The left one, of the Gaussian, has a "
     f"bright diagonal of ones and {middle.min():.2f} in two corners. Strips on two of its sides "
     f"show the factors, from {outer.min():.0f} in the middle to {outer.max():.2f} at the ends. The right one, their "
@@ -492,18 +495,18 @@ show(
 )
 
 # %% [markdown]
-# We can now say what attention does: it is a Gaussian weighting in which, of two keys at the same distance from the
-# query, the longer one counts more.
+# We can now say what attention does: it weights the keys by a Gaussian of their distance from the query, times a factor
+# that grows with the length of the key. Of two keys at the same distance from the query, the longer one counts more.
 #
-# Attention compares everything with everything, and now we know that its comparison is a kernel, with a shift-invariant
-# one inside. Lesson 03 shows what all continuous shift-invariant kernels have in common: each is a mixture of waves,
-# and it can be estimated from a few of them.
+# Attention compares every query with every key. We now know that it compares them with a kernel, and that this kernel
+# contains a shift-invariant one. Lesson 03 shows what all continuous shift-invariant kernels have in common: each is a
+# mixture of waves, and it can be estimated from a few waves drawn at random.
 #
 # ## Take away
 #
 # - A symmetric function is an inner product of features exactly when none of its Gram matrices has a negative
 #   eigenvalue.
-# - With an indefinite function a regression may have no best answer, and a solver does not say so.
+# - With an indefinite function, ridge regression may have no best answer, and a solver does not say so.
 # - Sums, products, rescalings and limits of kernels are kernels. Differences need not be.
 # - $e^{x^\top y}$ has infinitely many features, and Taylor features are the first of them.
 # - $\exp(x^\top y) = e^{\|x\|^2/2} \exp(-\|x - y\|^2/2)\, e^{\|y\|^2/2}$.

@@ -34,11 +34,11 @@ checks.is_kernel_matrix(is_kernel_matrix)
 # %% [markdown]
 # ## 2. Find counterexamples
 #
-# *●●○ · 30 minutes.* You get functions of two numbers. Some are kernels, and some only look like kernels. A
-# *counterexample* shows that a function is not positive definite: points $x_i$ between $-3$ and $3$ and weights $c_i$
+# *●●○ · 30 minutes.* You get functions of two numbers. Some of them are kernels, and the others only look like kernels.
+# A *counterexample* shows that a function is not positive definite: points $x_i$ between $-3$ and $3$ and weights $c_i$
 # for which $\sum_{i,j} c_i c_j\, k(x_i, x_j)$ is negative, and by more than rounding errors. Return a counterexample,
-# or `None` if you find none. Once you have the points, which weights are the best choice? And how many points are enough?
-# (`k` takes NumPy arrays and broadcasts.)
+# or `None` if you find none. Once you have the points, which weights are the best choice? And how many points are
+# enough? (`k` takes NumPy arrays and broadcasts.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "counterexample_points", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -60,11 +60,11 @@ checks.counterexample_points(counterexample_points)
 # ## 3. Distance to a span, from the kernel alone
 #
 # *●●○ · 25 minutes.* With a kernel we can compute lengths in feature space without computing features. Take $p$ points
-# $c_1, \dots, c_p$. All sums $\sum_j a_j\, \varphi(c_j)$ form the *span* of their features. Each $\varphi(x_i)$ has one
-# part in this span and one part orthogonal to it. Compute the squared length of the orthogonal part for each $i$, which
-# is the squared distance of $\varphi(x_i)$ from the span, using only values of the kernel. (In Gaussian process
-# regression this is the variance at $x_i$ given noiseless data at the $c_j$.) Two of the points $c_j$ may be equal,
-# and there may be more points than features.
+# $c_1, \dots, c_p$. All linear combinations $\sum_j a_j\, \varphi(c_j)$ form the *span* of their features. Each
+# $\varphi(x_i)$ is the sum of one part in this span and one part orthogonal to it. Compute the squared length of the
+# orthogonal part for each $i$, which is the squared distance of $\varphi(x_i)$ from the span, using only values of the
+# kernel. (In Gaussian process regression this is the posterior variance at $x_i$, given noiseless data at the $c_j$.)
+# Two of the points $c_j$ may be equal, and there may be more points than features.
 
 
 # %% nbgrader={"grade": false, "grade_id": "squared_distance_to_span", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -83,9 +83,10 @@ checks.squared_distance_to_span(squared_distance_to_span)
 # %% [markdown]
 # ## To think about
 #
-# The kernel $\min(x, y)$ for $x, y \ge 0$ is positive definite. Find its features. Each $x$ has a function of $t$ as its
-# feature: which functions satisfy $\int_0^\infty \varphi_x(t)\, \varphi_y(t)\, dt = \min(x, y)$? And what does
-# `squared_distance_to_span` return for the indefinite function $e^{+\delta^2}$, with one point $c_1 = 0$ and $x_1 = 1$?
+# The kernel $\min(x, y)$ for $x, y \ge 0$ is positive definite. Find its features. In place of a list of features, each
+# $x$ has a function $\varphi_x(t)$: which functions satisfy
+# $\int_0^\infty \varphi_x(t)\, \varphi_y(t)\, dt = \min(x, y)$? And what does `squared_distance_to_span` return for the
+# indefinite function $e^{+\delta^2}$, with one point $c_1 = 0$ and $x_1 = 1$?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # Take the indicator function of an interval: $\varphi_x(t) = 1$ for $0 \le t < x$, and 0 elsewhere. The

@@ -50,8 +50,8 @@ def _matrices():
         (flat, False, "a determinant of 0 decides nothing.", None),
         (pair(1.00002), False, "−2e-5 is more than rounding.", partial(is_kernel, least=1e-4)),
         (x @ x.T, True, zeros, partial(is_kernel, least=0.0)),
-        (1e6 * (x @ x.T), True, "the tolerance grows with K.", lambda K: is_kernel(K, 1e-11, 1)),
-        (1e-9 * pair(2.0), False, "a tolerance shrinks with K.", lambda K: is_kernel(K, 1e-6, 1)),
+        (1e6 * (x @ x.T), True, "scale the tolerance with K.", lambda K: is_kernel(K, 1e-11, 1)),
+        (1e-9 * pair(2.0), False, "scale the tolerance with K.", lambda K: is_kernel(K, 1e-6, 1)),
         (pair(0.52, 0.5), False, "eigvalsh reads one triangle.", partial(is_kernel, skew=np.inf)),
         (1e-9 * pair(0.52, 0.5), False, small, lambda K: is_kernel(K, skew=1e-8 / np.abs(K).max())),
     ]
@@ -148,14 +148,14 @@ def to_nearest(own, cross, gram):
 
 ALL_OF_GRAM = "the φ(c_j) are not orthogonal: use all of gram, not only its diagonal."
 DISTANCES = [
-    (lambda own, *rest: own - outside(own, *rest), "this is the part inside: own minus it."),
+    (lambda own, *rest: own - outside(own, *rest), "this part is in the span: own minus it."),
     (lambda own, *rest: 2 * own - outside(own, *rest), "the part inside is added: subtract it."),
     (lambda *given: np.abs(outside(*given)) ** 0.5, "return the square, without the root."),
     (partial(outside, inverse=lambda gram: np.eye(len(gram))), "the inverse of gram is missing."),
     (partial(outside, inverse=lambda gram: gram), "use the inverse of gram, not gram."),
     (partial(outside, inverse=lambda gram: np.diag(1 / gram.diagonal())), ALL_OF_GRAM),
     (lambda own, *rest: outside(np.ones_like(own), *rest), "own is K(x, x), which need not be 1."),
-    (to_nearest, "the span contains not only the φ(c_j), but also all their sums."),
+    (to_nearest, "the span contains all linear combinations of the φ(c_j)."),
 ]
 
 
