@@ -115,12 +115,13 @@ show(
 # (Aronszajn, 1950). **A symmetric function is an inner product of features exactly when none of its Gram matrices has a
 # negative eigenvalue.**
 #
-# These features lie in a *Hilbert space*: a vector space with an inner product, of any dimension, in which sequences
-# that should converge do converge. It is called the *reproducing kernel Hilbert space* (RKHS) of the kernel, and
-# appendix [a7](a7_more_on_kernels.ipynb) constructs it. In short, a kernel is an inner product of features in a Hilbert
-# space. If the kernel is continuous and the points are from a closed, bounded interval, *Mercer's theorem* gives the
-# counterpart of $G = U \operatorname{diag}(\lambda)\, U^\top$: $K(x, y) = \sum_k \lambda_k\, u_k(x)\, u_k(y)$ with no
-# negative $\lambda_k$, so the functions $\sqrt{\lambda_k}\, u_k$ are features.
+# Such features lie in a *Hilbert space*: a vector space with an inner product, of any dimension, in which every Cauchy
+# sequence converges. Many Hilbert spaces will do. The standard choice is a space of functions, the *reproducing kernel
+# Hilbert space* (RKHS) of the kernel, and appendix [a7](a7_more_on_kernels.ipynb) constructs it. In short, a kernel is
+# an inner product of features in a Hilbert space. If the kernel is continuous and the points are from a closed, bounded
+# interval, *Mercer's theorem* gives the counterpart of $G = U \operatorname{diag}(\lambda)\, U^\top$:
+# $K(x, y) = \sum_k \lambda_k\, u_k(x)\, u_k(y)$ with no negative $\lambda_k$, so the functions $\sqrt{\lambda_k}\, u_k$
+# are features.
 #
 # **Before you run this:** the kernel $(1 + x^\top y)^2$ of points in three dimensions has ten features: a constant,
 # three coordinates, and six products of two coordinates. Its Gram matrix for twelve random points has twelve
@@ -352,7 +353,7 @@ show(
 # | sum | $K_1 + K_2$ and $a K_1$ | $c^\top G\, c$ is a sum of numbers that are not negative |
 # | product | $K_1 K_2$, entry by entry | if the features are $\varphi$ and $\psi$, it has the features $\varphi_k \psi_l$ |
 # | rescaling | $f(x)\, K_1(x, y)\, f(y)$ | its features are $f(x)\, \varphi(x)$ |
-# | limit | $\lim_{p \to \infty} K_p$, at each pair | $c^\top G\, c$ is a limit of numbers that are not negative |
+# | limit | $\lim_{p \to \infty} K_p$, if it exists at each pair | $c^\top G\, c$ is a limit of numbers that are not negative |
 #
 # The second rule is known as the *Schur product theorem* (Schur, 1911). **Sums, products, rescalings and limits of
 # kernels are kernels, and differences need not be.** No rule covers a difference: $K_1 - 2 K_1$ is $-K_1$, whose
