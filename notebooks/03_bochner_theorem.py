@@ -28,14 +28,14 @@ xp = get_backend()
 # %% [markdown]
 # ## 1. Waves, and sums of waves
 #
-# Which functions of $x - y$ are certainly kernels? We start with a single wave on the line, $\cos(\omega(x - y))$. Its
-# frequency $\omega$ is an *angular frequency*, measured in radians per unit of length, as everywhere in this course.
-# The cosine of a difference splits into two products:
+# Which functions of $x - y$ can we prove to be kernels right away? We start with a single wave on the line,
+# $\cos(\omega(x - y))$. Its frequency $\omega$ is an *angular frequency*, measured in radians per unit of length, as
+# everywhere in this course. The cosine of a difference splits into two products:
 #
 # $$\cos(\omega(x - y)) = \cos\omega x \cos\omega y + \sin\omega x \sin\omega y .$$
 #
 # The right side is the inner product of two features of $x$ with the same two features of $y$, so a wave is a kernel.
-# And lesson 02 showed that a sum of kernels is a kernel as long as no weight is negative.
+# And lesson 02 showed that a weighted sum of kernels is a kernel if no weight is negative.
 #
 # Let us add up three waves and a constant, which is a wave of frequency 0. All frequencies are multiples of $2\pi/8$,
 # so the sum has period 8.
@@ -84,8 +84,8 @@ show(
 # $$K = \sum_{n=0}^{3} w_n \bigl( c_n c_n^\top + s_n s_n^\top \bigr) .$$
 #
 # On the ring all these vectors are orthogonal to one another. Each of them has squared length 8, except for $c_0$,
-# whose squared length is 16, and $s_0$, which is zero. So the formula is the eigenvalue decomposition of $K$, with
-# eigenvectors that we have not scaled to length 1.
+# whose squared length is 16, and $s_0$, which is zero. So the formula is an eigenvalue decomposition of $K$, except
+# that its eigenvectors are not scaled to length 1.
 #
 # **Before you run this:** on the 16 points of the ring, $K$ is made of a constant and three waves, all with positive
 # weights. How many of its 16 eigenvalues are zero, and which ones change if the last weight becomes $-0.04$?
@@ -102,20 +102,20 @@ for last in (0.04, -0.04):
 # contributes two. If the last weight becomes $-0.04$, its two eigenvalues change from 0.32 to $-0.32$.
 
 # %% [markdown]
-# The eigenvalue of a vector is its weight times its squared length, so a negative weight gives a negative eigenvalue,
-# and then the sum is not a kernel. If no weight is negative, the sum is a kernel by the rules of lesson 02. The
-# argument is the same for any finite number of waves that fit on the ring, if there are enough points to keep their
-# vectors orthogonal: more than twice the number of periods of the fastest wave. **On a ring a sum of waves is a kernel
-# exactly when no wave has a negative weight.**
+# The eigenvalue of each vector is the weight of its wave times its own squared length. A negative weight therefore
+# gives a negative eigenvalue, and the sum is not a kernel. If no weight is negative, the sum is a kernel by the rules
+# of lesson 02. The argument is the same for any finite number of waves that fit on the ring, if there are enough points
+# to keep their vectors orthogonal. The number of points must be more than twice the number of periods of the fastest
+# wave. **On a ring a sum of waves is a kernel exactly when no wave has a negative weight.**
 #
 # ## 2. Bochner's theorem
 #
 # As the ring grows into the line, all frequencies become possible, and sums over frequencies become integrals. Euler's
 # formula, $e^{i\theta} = \cos\theta + i\sin\theta$, combines the cosine and the sine of a frequency into one complex
-# wave. The weights become a *measure*. A measure assigns mass to sets of frequencies: as lumps at single points, as a
-# density, or both. If it has a density, $d\mu(\omega)$ means $p(\omega)\, d\omega$; if it consists of lumps, as in
-# section 1, an integral over $\mu$ is a sum. If the total mass is 1, the measure is a probability distribution, and an
-# integral over it is an expectation.
+# wave. The weights become a *measure*. A measure assigns mass to sets of frequencies: as *point masses* at single
+# frequencies, spread out with a density, or both. If it has a density, $d\mu(\omega)$ means $p(\omega)\, d\omega$; if
+# it consists of point masses, as in section 1, an integral over $\mu$ is a sum. If the total mass is 1, the measure is
+# a probability distribution, and an integral over it is an expectation.
 #
 # *Theorem* (Bochner, 1932, for one variable; Bochner, 1933, for $\mathbb{R}^d$). Let $k: \mathbb{R}^d \to \mathbb{R}$
 # be continuous. Then $K(x, y) = k(x - y)$ is a positive definite kernel if and only if there is a finite, non-negative
@@ -126,9 +126,8 @@ for last in (0.04, -0.04):
 # **A continuous function of $x - y$ is a kernel exactly when it is a mixture of waves, none of which has a negative
 # weight.** The measure $\mu$ is called the *spectral measure* of $k$. Here is what the hypotheses do:
 #
-# - *shift-invariant:* the theorem says nothing about $\exp(x^\top y)$, which is not a function of
-#   $x - y$. Lesson 02 has the bridge: $\exp(x^\top y)$ is a Gaussian between two factors that contain
-#   norms;
+# - *shift-invariant:* the theorem says nothing about $\exp(x^\top y)$, which is not a function of $x - y$. But by lesson
+#   02 it is a Gaussian times two factors, each of which depends on the norm of one point;
 # - *finite, non-negative:* at $\delta = 0$ every wave is 1, so the integral is the total mass,
 #   $\mu(\mathbb{R}^d) = k(0)$. If $k(0) = 1$, and only then, $\mu$ is a probability distribution;
 # - *real:* if $k$ is real, the frequencies $\omega$ and $-\omega$ have the same weight. A single complex
@@ -147,9 +146,8 @@ for last in (0.04, -0.04):
 # not a mixture of waves.
 
 # %% [markdown]
-# An integral of waves over a finite measure is always continuous in $\delta$. A positive definite function need not be:
-# the function in the question is a *counterexample*, with the identity as its Gram matrix. So the word *continuous* is
-# needed.
+# An integral of waves over a finite measure is always continuous in $\delta$. A positive definite function need not be,
+# as the function in the question shows, so the word *continuous* is needed.
 #
 # ### Half of the proof, and an outline of the rest
 #
@@ -159,25 +157,25 @@ for last in (0.04, -0.04):
 # = \int \sum_{j,l} c_j c_l\, e^{i\omega^\top x_j} e^{-i\omega^\top x_l} \, d\mu(\omega)
 # = \int \Bigl| \sum_j c_j\, e^{i\omega^\top x_j} \Bigr|^2 d\mu(\omega) \;\ge\; 0 .$$
 #
-# The second step holds because the double sum is a complex number times its conjugate. Neither the square nor the mass
-# is negative.
+# In the second step, the double sum is a complex number times its conjugate, which is the square of its absolute value.
+# Neither this square nor the measure is negative.
 #
 # *A kernel is a mixture of waves.* We only outline this half, for a continuous, integrable kernel $k$ on $\mathbb{R}$.
-# On the ring, the quadratic form $c_n^\top K c_n$ gave us the weight of a wave, up to a factor. On the line we do the
-# same: we take all points $x$ between 0 and $T$, with a wave $c(x) = e^{-i\omega x}$ as their weights, and the sums
-# become integrals. Complex weights $c = a + ib$ are allowed as well. Since $k$ is even, a Gram matrix $K$ is symmetric,
-# so the mixed terms cancel, and the quadratic form $\bar c^\top K c = a^\top K a + b^\top K b$ is not negative. For the
-# wave, divided by $2\pi T$, it is
+# On the ring, the quadratic form $c_n^\top K c_n$ is the weight of a wave, up to a factor. On the line we do the same:
+# we take all points $x$ between 0 and $T$, with a wave $c(x) = e^{-i\omega x}$ as their weights, and the sums become
+# integrals. Complex weights $c = a + ib$ are allowed as well. Since $k$ is even, a Gram matrix $K$ is symmetric, so the
+# mixed terms cancel, and the quadratic form $\bar c^\top K c = a^\top K a + b^\top K b$ is not negative. For the wave,
+# divided by $2\pi T$, it is
 #
 # $$0 \;\le\; \frac{1}{2\pi T} \int_0^T\!\!\int_0^T k(x - y)\, e^{-i\omega(x - y)}\, dx\, dy
 # = \frac{1}{2\pi} \int_{-T}^{T} \Bigl(1 - \frac{|\delta|}{T}\Bigr) k(\delta)\,
 # e^{-i\omega\delta} \, d\delta .$$
 #
-# The second step collects all pairs $(x, y)$ that have the same difference $\delta$. In the square of all pairs they
-# form a line parallel to the diagonal, along which $x$ runs through an interval of length $T - |\delta|$. As $T$ grows,
-# the right side tends to $p(\omega) = \frac{1}{2\pi} \int k(\delta)\, e^{-i\omega\delta}\, d\delta$, the *Fourier
-# transform* of $k$, which is therefore not negative. A full proof also shows that $p$ is integrable and gives $k$ back,
-# and it covers kernels that are not integrable.
+# The second step collects all pairs $(x, y)$ with the same difference $\delta$. In the square of all pairs they form a
+# line parallel to the diagonal, and along this line $x$ runs through an interval of length $T - |\delta|$. As $T$
+# grows, the right side tends to $p(\omega) = \frac{1}{2\pi} \int k(\delta)\, e^{-i\omega\delta}\, d\delta$, the
+# *Fourier transform* of $k$, which is therefore not negative. A full proof also shows that $p$ is integrable and gives
+# $k$ back, and it covers kernels that are not integrable.
 #
 # ## 3. Three spectral densities
 #
@@ -197,8 +195,8 @@ for last in (0.04, -0.04):
 # %% [markdown]
 # ### A refresher: Fourier series
 #
-# It all rests on one fact: different waves are *orthogonal*, which means that over a common period the mean of their
-# product is 0. For whole numbers $m, n \ge 1$ the integral $\int_{-\pi}^{\pi} \sin(mx) \sin(nx)\, dx$ is $\pi$ if
+# Everything rests on one fact: different waves are *orthogonal*, which means that over a common period the mean of
+# their product is 0. For whole numbers $m, n \ge 1$ the integral $\int_{-\pi}^{\pi} \sin(mx) \sin(nx)\, dx$ is $\pi$ if
 # $m = n$ and 0 if not, because the product is half of $\cos((m-n)x) - \cos((m+n)x)$. The same holds for two cosines,
 # and for a sine and a cosine the integral is always 0.
 #
@@ -209,8 +207,8 @@ for last in (0.04, -0.04):
 #
 # A single bump has no period, or an infinite one. To get a period, repeat an even bump $k$ at all multiples of $T$.
 # Within one period, the pieces of all the copies add up to one whole bump, so $a_n = \frac{4\pi}{T}\, p(\omega_n)$. The
-# weights in section 1 are the ones of the bell at $T = 8$, rounded so that they sum to one. As $T$ grows without end,
-# the frequencies $\omega_n$ get closer and closer, until the series has become
+# weights in section 1 are the coefficients of the bell at $T = 8$, rounded so that they sum to one. As $T$ grows
+# without bound, the frequencies $\omega_n$ get closer and closer to each other, and in the limit the series becomes
 # $\int p(\omega)\, e^{i\omega x}\, d\omega$. Appendix [a7](a7_more_on_kernels.ipynb) draws this.
 #
 # ### Three Fourier transform pairs
@@ -235,17 +233,12 @@ for last in (0.04, -0.04):
 # | Cauchy, $\gamma = 1$ | $1/(1 + \delta^2)$ | $\tfrac12 e^{-\lvert\omega\rvert}$ | Laplace |
 #
 # The names cross over in the last two rows: the frequencies of the Laplacian kernel have a Cauchy distribution, and the
-# frequencies of the Cauchy kernel have a Laplace distribution. This is because a kernel is named after the density
-# whose shape it has itself:
-#
-# | | Gaussian kernel | Laplacian kernel | Cauchy kernel |
-# |---|---|---|---|
-# | the kernel has the shape of this density: | normal | Laplace | Cauchy |
-# | its frequencies are drawn from this distribution: | normal | Cauchy | Laplace |
+# frequencies of the Cauchy kernel have a Laplace distribution. The reason is that a kernel is named after the density
+# whose shape it has, and not after the density of its frequencies.
 #
 # **Before you run this:** scale the Gaussian, Laplacian and Cauchy kernels so that each is ½ at 1. Judging by the tails
 # of the three densities, which kernel has the most frequencies beyond 5 in absolute value? And is the fraction of its
-# frequencies out there one in a thousand, one in a hundred or one in eleven?
+# frequencies beyond 5 one in a thousand, one in a hundred or one in eleven?
 
 # %% tags=["answer"]
 rng, drawn = np.random.default_rng(0), {}
@@ -291,9 +284,9 @@ show(
 
 # %% [markdown]
 # The density of a Cauchy distribution decreases only like $1/\omega^2$, while a Laplace density decreases exponentially
-# and a normal density faster still. Such *heavy tails* belong to the sharp tip, or corner, of the Laplacian kernel,
-# because a sum of slow waves is smooth. **A kernel with a corner needs far more high frequencies than a smooth kernel
-# of the same width.**
+# and a normal density faster still. A mixture of slow waves alone is smooth, so the sharp tip, or corner, of the
+# Laplacian kernel needs these *heavy tails*. **A kernel with a corner needs far more high frequencies than a smooth
+# kernel of the same width.**
 #
 # A narrow kernel also has high frequencies. If $k(\delta)$ is the mean of $\cos(\omega\delta)$, then $k(s\delta)$ is
 # the mean of $\cos(s\omega\delta)$, so the frequencies are multiplied by $s$. The kernel $\exp(-\gamma\|\delta\|^2)$ is
@@ -302,17 +295,17 @@ show(
 #
 # ## 4. Draw frequencies, and watch the mean become the kernel
 #
-# For a kernel with $k(0) = 1$, the value $k(\delta) = \mathbb{E}[\cos(\omega^\top \delta)]$ is an expectation, and the
-# mean of independent random draws is an estimate of it, a *Monte Carlo estimate*. So draw $\omega_1, \dots, \omega_m$
-# independently and take the mean of their cosines:
+# For a kernel with $k(0) = 1$, the value $k(\delta) = \mathbb{E}[\cos(\omega^\top \delta)]$ is an expectation. The mean
+# of independent random draws is an estimate of it, which is called a *Monte Carlo estimate*. Draw
+# $\omega_1, \dots, \omega_m$ independently and take the mean of their cosines:
 #
 # $$\hat k(\delta) = \frac1m \sum_{i=1}^m \cos(\omega_i^\top \delta), \qquad
 # \mathbb{E}\, \hat k(\delta) = k(\delta), \qquad
 # \operatorname{Var} \hat k(\delta) = \frac1m \Bigl( \frac{1 + k(2\delta)}{2} - k(\delta)^2 \Bigr).$$
 #
-# The estimate is unbiased, and by the *law of large numbers* it tends to $k(\delta)$ as $m$ grows. The variance says
-# how fast. It follows from $\cos^2\theta = \tfrac12(1 + \cos 2\theta)$: the square of one cosine has the mean
-# $\tfrac12(1 + k(2\delta))$.
+# The estimate is unbiased, and by the *law of large numbers* it tends to $k(\delta)$ as $m$ grows. The variance tells
+# us how fast. The formula for it follows from $\cos^2\theta = \tfrac12(1 + \cos 2\theta)$: the square of one cosine has
+# the mean $\tfrac12(1 + k(2\delta))$.
 #
 # In the package the frequencies are the rows of a matrix $W$ of shape $(m, d)$; later lessons call them *directions*.
 # Our example is the Gaussian kernel with $\gamma = \frac12$ in three dimensions, whose frequencies are standard normal.
@@ -380,8 +373,8 @@ def watch(draw):
 slider(watch, draw=(3, 30))
 
 # %% [markdown] tags=["answer"]
-# The mean of 2,000 cosines typically gets 0.02 away from the bell. The formula agrees: once $k$ has fallen to zero, one
-# standard deviation is $1/\sqrt{2m}$, and the largest error along the way is a little more.
+# The mean of 2,000 cosines typically gets as far as 0.02 from the bell. The formula agrees: once $k$ has fallen to
+# zero, one standard deviation is $1/\sqrt{2m}$, and the largest error up to $r = 5$ is a little more than that.
 
 # %% [markdown]
 # At $\delta = 0$ every cosine is 1, so the estimate is exact there. As the distance grows, the cosines get out of step,
@@ -417,9 +410,9 @@ for name in ("gaussian", "laplacian", "cauchy"):
 #
 # ## 5. A function whose transform goes negative
 #
-# Bochner's theorem is also a test that a function can fail. Here are two continuous, even bumps that are zero beyond
-# $|\delta| = 1$. The *tent* is $\max(0,\, 1 - |\delta|)$. The *arch* is $\max(0,\, 1 - \delta^2)$, which Epanechnikov
-# chose for smoothing. Integration by parts gives their Fourier transforms:
+# Bochner's theorem is also a test that a function can fail. Here are two continuous, even functions, two bumps that are
+# zero beyond $|\delta| = 1$. The *tent* is $\max(0,\, 1 - |\delta|)$. The *arch* is $\max(0,\, 1 - \delta^2)$, which
+# Epanechnikov chose for smoothing. Integration by parts gives their Fourier transforms:
 #
 # $$p_{\text{tent}}(\omega) = \frac{1 - \cos\omega}{\pi\omega^2}, \qquad
 # p_{\text{arch}}(\omega) = \frac{2 (\sin\omega - \omega\cos\omega)}{\pi\omega^3} .$$
@@ -480,9 +473,9 @@ show(
 # not.**
 #
 # Since the arch is not a kernel, it must have a Gram matrix $K$ with a negative eigenvalue. The outline in section 2
-# tells us where to find one: take points on a long grid, and as their weights a wave $c$ of the frequency at which the
-# transform is lowest. The smallest eigenvalue is at most the *Rayleigh quotient* $c^\top K c / c^\top c$, so look at
-# the sign of this quotient:
+# tells us where to find one: take points on a long grid, and give them as weights a wave $c$ with the frequency at
+# which the transform is lowest. The smallest eigenvalue is at most the *Rayleigh quotient* $c^\top K c / c^\top c$, so
+# look at the sign of this quotient:
 
 # %%
 grid = np.arange(0, 12, 0.2)  # 60 points
@@ -496,12 +489,12 @@ for name, function in (("tent", tent), ("arch", arch)):
 # Both numbers are positive for the tent. Both are negative for the arch, so the wave on this grid is a counterexample,
 # and the arch is an *indefinite function*. A negative weight cannot be a probability, so no random frequencies have the
 # arch as the mean of their cosines. The function $e^{+\delta^2}$, which lesson 02 showed to be indefinite, does not
-# even have a Fourier transform. That such a function is not a kernel can be seen more simply: a kernel with $k(0) = 1$
-# is a mean of cosines and never leaves the interval from $-1$ to 1.
+# even have a Fourier transform. There is a simpler way to see that it is not a kernel: a kernel with $k(0) = 1$ is a
+# mean of cosines and never leaves the interval from $-1$ to 1.
 #
-# Attention compares every token with every token, and each comparison is the value of a kernel. We now know that a
-# continuous kernel of $x - y$ with $k(0) = 1$ is the mean of random waves. Lesson 04 estimates this mean from a few
-# waves and turns them into features.
+# Attention compares all pairs of tokens, and each comparison is the value of a kernel. We now know that a continuous
+# kernel of $x - y$ with $k(0) = 1$ is the mean of random waves. Lesson 04 estimates this mean from a few waves and
+# turns them into features.
 #
 # ## Take away
 #
@@ -511,20 +504,20 @@ for name, function in (("tent", tent), ("arch", arch)):
 # - Then $k(\delta) = \mathbb{E}[\cos(\omega^\top\delta)]$, and the mean over $m$ independent
 #   frequencies, a Monte Carlo estimate, is unbiased with variance $\frac1m\bigl(\frac{1 + k(2\delta)}{2} -
 #   k(\delta)^2\bigr)$.
-# - The frequencies of the Gaussian kernel are normal, of the Laplacian kernel Cauchy distributed, and of the
-#   Cauchy kernel Laplace distributed. For $e^{-\gamma\|\delta\|^2}$ draw
+# - The frequencies of the Gaussian kernel are normally distributed. The Laplacian kernel has Cauchy distributed
+#   frequencies, and the Cauchy kernel has Laplace distributed ones. For $e^{-\gamma\|\delta\|^2}$ draw
 #   $\omega \sim \mathcal{N}(0, 2\gamma I)$. Frequencies are in radians, without a $2\pi$.
 #
 # ## Where it breaks
 #
 # - The theorem needs shift-invariance. Softmax has to be brought into that form first (lesson 08).
-# - A mean of finitely many cosines comes back close to 1 if we go far enough. The error is small only on a
+# - A mean of finitely many cosines comes back close to 1 if we go far enough from 0. The error is small only on a
 #   bounded set.
 #
 # ## Exercises
 #
-# In `exercises/03_bochner_theorem.ipynb`: draw frequencies for a library that counts in cycles; refute functions with
-# three points; recognise a kernel by its frequencies.
+# In `exercises/03_bochner_theorem.ipynb`: draw frequencies for a library that counts in cycles; show with three points
+# that a function is not a kernel; recognise a kernel by its frequencies.
 #
 # ## Further reading
 #

@@ -1,9 +1,8 @@
 # %% [markdown]
 # # Exercises 03: Bochner's theorem
 #
-# Lesson: `03_bochner_theorem.ipynb`. Replace each `raise NotImplementedError` by your code.
-# A check below each answer says whether it is right. If it is not, it says what is likely wrong.
-# You may run it as often as you like.
+# Lesson: `03_bochner_theorem.ipynb`. Replace each `raise NotImplementedError` by your code. The check below each answer
+# says whether it is right and, if it is not, what is probably wrong. You may run it as often as you like.
 
 # %%
 import numpy as np
@@ -33,10 +32,10 @@ checks.in_cycles(in_cycles)
 # %% [markdown]
 # ## 2. A counterexample with three points
 #
-# *●●○ · 25 minutes.* Somebody proposes $k(x - y)$ as a kernel on the line, where $k$ is even, $k(0) = 1$
-# and $|k| \le 1$. Find three points $x_1, x_2, x_3$ and weights $c_1, c_2, c_3$ which show that it is not
-# a kernel: $\sum_{ij} c_i c_j\, k(x_i - x_j) < -10^{-3} \sum_i c_i^2$. You are given functions for which
-# three equally spaced points are enough. Their widths are between 0.01 and 100, but you do not know them.
+# *●●○ · 25 minutes.* Somebody proposes $k(x - y)$ as a kernel on the line, where $k$ is even, $k(0) = 1$ and
+# $|k| \le 1$. Find a counterexample: three points $x_1, x_2, x_3$ and weights $c_1, c_2, c_3$ with
+# $\sum_{ij} c_i c_j\, k(x_i - x_j) < -10^{-3} \sum_i c_i^2$. Your code will be called with functions for which three
+# equally spaced points are enough. Their widths are between 0.01 and 100, but they are not given.
 
 
 # %% nbgrader={"grade": false, "grade_id": "three_points", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -59,11 +58,10 @@ checks.three_points(three_points)
 # %% [markdown]
 # ## 3. Which kernel is it?
 #
-# *●●○ · 30 minutes.* A file contains $m$ frequencies in $\mathbb{R}^d$, one per row, but nobody remembers
-# which kernel they were drawn for. It was one of these three: `"gaussian"`, $e^{-\gamma\|\delta\|^2}$;
-# `"laplacian"`, $e^{-\gamma\|\delta\|_1}$; or `"cauchy"`, $\prod_i 1/(1 + \gamma\delta_i^2)$. Its $\gamma$ was
-# ¼, ½, 1, 2 or 4. Find out which, and return the name of the *kernel* and its $\gamma$. There are a few
-# thousand rows.
+# *●●○ · 30 minutes.* A file contains $m$ frequencies in $\mathbb{R}^d$, one per row, but nobody remembers which kernel
+# they were drawn for. It was one of these three: `"gaussian"`, $e^{-\gamma\|\delta\|^2}$; `"laplacian"`,
+# $e^{-\gamma\|\delta\|_1}$; or `"cauchy"`, $\prod_i 1/(1 + \gamma\delta_i^2)$. Its $\gamma$ was ¼, ½, 1, 2 or 4. Find
+# out which kernel it was, and return the name of the *kernel* and its $\gamma$. There are a few thousand rows.
 
 
 # %% nbgrader={"grade": false, "grade_id": "which_kernel", "locked": false, "schema_version": 3, "solution": true, "task": false}
