@@ -7,10 +7,10 @@
 # > alone, and say when explicit features are cheaper.
 #
 # Can a straight line separate two circles? Take two classes of points in the plane, one inside the other. No line
-# separates them, yet lines and planes are what we know how to fit. There are two ways out. The first gives each point
-# more coordinates, until a plane succeeds where the line failed. The second observes that fitting the plane takes only
-# inner products, and computes these directly, without the new coordinates. This is the *kernel trick*. We try both, and
-# count what each of them costs.
+# separates them, but lines and planes are what we know how to fit. There are two ways out. The first gives each point
+# more coordinates, until a plane succeeds where the line failed. The second uses the fact that fitting the plane takes
+# only inner products, and computes these directly, without the new coordinates. This is the *kernel trick*. We try both
+# and compare their costs.
 #
 # > *Arrays.* Each lesson runs on a CPU or on a GPU, and one line decides which: `xp = get_backend()`. Without a GPU
 # > `xp` is NumPy, so you can read it as `np`. Three functions move arrays: `xp.asarray(…)` to the device that
@@ -165,10 +165,10 @@ show(
 # true when all three features are multiplied by the same factor, so the surface consists of rays from the origin.
 
 # %% [markdown]
-# **A circle around the origin becomes a loop around the cone, and the plane cuts between the two loops.** What does the
-# plane look like in the original coordinates? Written out, it is the set where
-# $w_1 x_1^2 + \sqrt2\, w_2 x_1 x_2 + w_3 x_2^2 + b = 0$. This is a conic section, and here an ellipse close to a circle.
-# **The plane in feature space is an ellipse in the plane of the data, and it separates the two circles.**
+# **A circle around the origin becomes a loop around the cone, and the plane cuts between the two loops.** What does
+# this plane look like in the original coordinates? Written out, it is the set where
+# $w_1 x_1^2 + \sqrt2\, w_2 x_1 x_2 + w_3 x_2^2 + b = 0$. This is a conic section, and here an ellipse close to a
+# circle. **The plane in feature space is an ellipse in the plane of the data, and it separates the two circles.**
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 half = np.sqrt([-b / w[0], -b / w[2]])
@@ -234,11 +234,12 @@ print(f"feature map {to_host(by_map)[0, 0]:.4f}, kernel {to_host(by_kernel)[0, 0
 # predicts $w^\top \varphi(x)$ and chooses the weights $w$ $(F,)$ that minimise $\|\Phi w - t\|^2 + \alpha \|w\|^2$. The
 # second term is a *penalty* on large weights, also called *regularisation*, and $\alpha > 0$ is its strength.
 #
-# At the minimum the derivatives with respect to $w$ vanish: $2\,\Phi^\top(\Phi w - t) + 2 \alpha w = 0$. Solve this for
-# the last $w$, and it says $w = \Phi^\top c$ with $c = (t - \Phi w)/\alpha$, which is one number per point. In other
-# words, the best weights are a sum of the lifted points, $w = \sum_j c_j\, \varphi(x_j)$. It remains to find $c$. Insert
-# $w = \Phi^\top c$ into $\alpha c = t - \Phi w$, and the product $\Phi \Phi^\top$ appears. Its entries are the inner
-# products of all pairs of points, $K_{ij} = K(x_i, x_j)$, and it is called the *Gram matrix* $K$ $(n, n)$:
+# At the minimum the derivatives with respect to $w$ vanish: $2\,\Phi^\top(\Phi w - t) + 2 \alpha w = 0$. Solve this
+# equation for the $w$ of the last term: $w = \Phi^\top c$ with $c = (t - \Phi w)/\alpha$, which has one entry per
+# point. In other words, the best weights are a linear combination of the lifted points,
+# $w = \sum_j c_j\, \varphi(x_j)$. It remains to find $c$. If we insert $w = \Phi^\top c$ into $\alpha c = t - \Phi w$,
+# the product $\Phi \Phi^\top$ appears. Its entries are the inner products of all pairs of points,
+# $K_{ij} = K(x_i, x_j)$, and it is called the *Gram matrix* $K$ $(n, n)$:
 #
 # $$(K + \alpha I)\, c = t, \qquad \text{and the prediction is} \qquad
 # w^\top \varphi(x) = \sum_j c_j\, K(x_j, x) .$$
@@ -264,9 +265,9 @@ c = xp.linalg.solve(K + alpha * xp.eye(200), t)  # a weight for each point
 by_kernel = kernels.polynomial(new, x, 2, offset=1.0) @ c
 
 # %% [markdown]
-# **Before you run this:** with $(x^\top y + 1)^2$ and 200 points, the features leave 6 weights to solve for, and the
-# kernel leaves 200. How far apart will the two predictions be: not at all, by a few per cent, or by more, because 200
-# weights can fit more than 6?
+# **Before you run this:** with $(x^\top y + 1)^2$ and 200 points, there are 6 weights to solve for with the features
+# and 200 with the kernel. How far apart will the two predictions be: not at all, by a few per cent, or by more, because
+# 200 weights can fit more than 6?
 
 # %% tags=["answer"]
 print("new point       with 6 weights   with 200 weights")
@@ -274,8 +275,8 @@ for point, few, many in zip(*map(to_host, (new, by_features, by_kernel)), strict
     print(f"({point[0]:.1f}, {point[1]:4.1f})    {few:14.4f}   {many:16.4f}")
 
 # %% [markdown] tags=["answer"]
-# The two predictions are equal, up to rounding. The 200 weights add no flexibility: they only say how to add up the
-# lifted points, and the sum is the same $w$.
+# The two predictions are equal, up to rounding. The 200 weights add no flexibility: they only say how to combine the
+# lifted points, and the result is the same $w$.
 
 # %% [markdown]
 # Other models share this property. The support vector machine, for example, which looks for the plane with the widest
@@ -284,16 +285,16 @@ for point, few, many in zip(*map(to_host, (new, by_features, by_kernel)), strict
 # ## 5. What explicit features cost
 #
 # How many features does the kernel save us from computing? The kernel $(x^\top y + 1)^p$ has one for each product of at
-# most $p$ of the $d$ coordinates. Write such a product as $p$ stars and $d$ bars. Stars before the first bar are factors
-# $x_1$, stars between the first and the second bar are factors $x_2$, and so on; stars after the last bar are factors 1.
-# With $d = 3$ and $p = 4$, for example, $\star\star|\,|\star|\star$ is $x_1^2\, x_3$. Each way to choose the $p$ positions
-# of the stars, out of $d + p$ positions in all, is one feature, so there are
+# most $p$ of the $d$ coordinates. Write such a product as $p$ stars and $d$ bars. Stars before the first bar are
+# factors $x_1$, stars between the first and the second bar are factors $x_2$, and so on; stars after the last bar are
+# factors 1. With $d = 3$ and $p = 4$, for example, $\star\star|\,|\star|\star$ is $x_1^2\, x_3$. Each choice of the $p$
+# positions of the stars, out of $d + p$ positions in all, is one feature, so the number of features is
 #
 # $$F = \binom{d + p}{p} .$$
 #
-# The next table shows how fast this number grows, with a row for each $d$ and a column for each degree. **Before you run
-# this:** how many features does degree 3 have for images of 28 × 28 = 784 pixels: about eight thousand, eight hundred
-# thousand, or eighty million?
+# The next table shows how fast this number grows, with a row for each $d$ and a column for each degree. **Before you
+# run this:** how many features are there at degree 3 for images of 28 × 28 = 784 pixels: about eight thousand, eight
+# hundred thousand, or eighty million?
 
 # %% tags=["answer"]
 print("degree   " + "".join(f"{p:>10d}" for p in range(1, 6)))
@@ -301,12 +302,12 @@ for d in (2, 16, 64, 784):  # 64: images of 8 × 8 pixels
     print(f"d = {d:<5d}" + "".join(f"{math.comb(d + p, p):10.4g}" for p in range(1, 6)))
 
 # %% [markdown] tags=["answer"]
-# Degree 3 has about eighty million features for images of 28 × 28 pixels.
+# At degree 3 there are about eighty million features for images of 28 × 28 pixels.
 
 # %% [markdown]
-# The kernel needs one inner product and one power for each pair of images, whatever the degree. That is an argument for
-# the kernel. But now let the number of points grow. The Gram matrix $K$ has $n^2$ entries and $\Phi$ has $nF$, where $F$
-# does not depend on $n$. Besides, we often need only the product of $K$ with a vector $v$. Then we can move the
+# The kernel needs one inner product and one power for each pair of images, whatever the degree. This is an argument for
+# the kernel. But what if the number of points grows? The Gram matrix $K$ has $n^2$ entries and $\Phi$ has $nF$, where
+# $F$ does not depend on $n$. Besides, we often need only the product of $K$ with a vector $v$. Then we can move the
 # brackets, $K v = (\Phi\, \Phi^\top)\, v = \Phi\, (\Phi^\top v)$, and no value of the kernel is computed. The picture
 # shows $K$ and $\Phi$ to scale, for degree 2 in 16 dimensions.
 
@@ -341,14 +342,15 @@ show(
 # attention the points are the words of a text, and what makes a long text slow is the kernel of all pairs. So we shall
 # look for few features, and in lesson 10 we move the brackets.
 #
-# ## 6. Negatives: where degree two decides
+# ## 6. Prints and negatives
 #
 # Now take 1,797 scanned digits of 8 × 8 pixels, so $d = 64$. A pixel $u$ is a number between 0 and 1, and we measure it
-# from the grey in the middle, $x = u - \tfrac12$. The *negative* of an image, in the photographer's sense, has $1 - u$ in
-# place of $u$. So if a print is $x$, its negative is $-x$.
+# relative to the grey in the middle, $x = u - \tfrac12$. The *negative* of an image, in the photographer's sense, has
+# $1 - u$ in place of $u$. So if a print is $x$, its negative is $-x$.
 #
-# Kernel ridge regression reads the digits, with ten columns of labels instead of one. Column $k$ is 1 for the images of
-# digit $k$ and 0 for all others, and we read the digit with the largest of ten predictions.
+# Kernel ridge regression classifies the digits, with ten columns of labels instead of one. Column $k$ is 1 for the
+# images of digit $k$ and 0 for all others. We take the digit with the largest of the ten predictions, and say that the
+# model *reads* this digit.
 
 # %%
 pixels, digit = load_digits(return_X_y=True)
@@ -424,20 +426,22 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# Degree 1 reads about a quarter of the mixture. Degree 2 reads 0.991 of it, exactly as much as of the prints.
+# Degree 1 reads about a quarter of the mixture correctly. Degree 2 reads 0.991 of it correctly, exactly as much as of
+# the prints.
 
 # %% [markdown]
-# Why? Degree 1 predicts $w^\top x$ for a print and $-w^\top x$ for its negative. The digit with the largest prediction for
-# the print has the smallest prediction for the negative, so degree 1 cannot read both, whatever the penalty $\alpha$. It
-# does not learn much either: if every print came with its negative, both with the same label, the best weights would be
-# $w = 0$. In the mixture, each digit has by chance a few more prints than negatives, or fewer, and the weights learn its
-# more frequent sign: degree 1 reads 0.456 of the images of that sign, and 0.064 of the others. Degree 3 has the same
-# problem, because it is also odd in $x$. But a product of two pixels does not change when both change their sign:
-# $(-x_i)(-x_j) = x_i x_j$. **The kernel $(x^\top y)^2$ does not see the sign of an image, so it reads negatives as well as
-# prints.** As with the two circles, the feature map makes the problem linear, and the kernel makes the feature map cheap.
+# Why? Degree 1 predicts $w^\top x$ for a print and $-w^\top x$ for its negative. The digit with the largest prediction
+# for the print has the smallest prediction for the negative, so degree 1 cannot read both correctly, whatever the
+# penalty $\alpha$. It does not learn much either: if every print came with its negative, both with the same label, the
+# best weights would be $w = 0$. In the mixture, each digit has by chance a few more prints than negatives, or fewer,
+# and the weights learn the more frequent sign of each digit: degree 1 correctly reads 0.456 of the images with that
+# sign, and 0.064 of the others. Degree 3 has the same problem, because it is also odd in $x$. But a product of two
+# pixels does not change when both change their sign: $(-x_i)(-x_j) = x_i x_j$. **The kernel $(x^\top y)^2$ does not see
+# the sign of an image, so it reads negatives as well as prints.** As with the two circles, the feature map makes the
+# problem linear, and the kernel gives us its inner products cheaply.
 #
-# Attention compares everything with everything, and each comparison is a kernel: an inner product of features that we
-# need not write down. Lesson 02 asks which functions are such inner products.
+# Attention compares all pairs of tokens, and each comparison is the value of a kernel: an inner product of features
+# that we need not write down. Lesson 02 asks which functions are such inner products.
 #
 # ## Take away
 #

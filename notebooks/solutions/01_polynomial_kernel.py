@@ -1,9 +1,8 @@
 # %% [markdown]
 # # Exercises 01: polynomial kernels
 #
-# Lesson: `01_polynomial_kernel.ipynb`. Replace each `raise NotImplementedError` by your code.
-# The check below each answer says whether it is right, and if not, what the likely mistake is. Run it as often as you
-# like.
+# Lesson: `01_polynomial_kernel.ipynb`. Replace each `raise NotImplementedError` by your code. The check below each
+# answer says whether it is right and, if it is not, what is probably wrong. You may run it as often as you like.
 
 # %%
 import math
@@ -35,11 +34,11 @@ def quadratic_features(x):
 checks.quadratic_features(quadratic_features)
 
 # %% [markdown]
-# ## 2. The highest degree at which features pay
+# ## 2. The highest degree at which features pay off
 #
-# *●○○ · 8 minutes.* For $n$ points the Gram matrix holds $n^2$ numbers. The explicit features of
-# $(x^\top y + 1)^p$ are $nF$ numbers, where $F$ grows with $p$. What is the highest degree $p \ge 0$ at which the
-# features are no more numbers than the Gram matrix? Try $d = 2$, $n = 6$ on paper first.
+# *●○○ · 8 minutes.* For $n$ points the Gram matrix holds $n^2$ numbers. The explicit features of $(x^\top y + 1)^p$
+# take $nF$ numbers, where $F$ grows with $p$. What is the highest degree $p \ge 0$ at which the features take no more
+# numbers than the Gram matrix? Try $d = 2$, $n = 6$ on paper first.
 
 
 # %% nbgrader={"grade": false, "grade_id": "highest_degree", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -59,10 +58,10 @@ checks.highest_degree(highest_degree)
 # %% [markdown]
 # ## 3. A distance in feature space, without features
 #
-# *●●○ · 15 minutes.* Take points $c_1, \dots, c_p$ of one class, and let $\mu = \frac1p \sum_j \varphi(c_j)$ be their mean in
-# feature space. How far is each $\varphi(x_i)$ from it? Compute the squared distances
-# $\|\varphi(x_i) - \mu\|^2$ from values of the kernel alone, because $\varphi$ may have infinitely many coordinates. With
-# one $\mu$ for each class, this gives a classifier: the nearest mean.
+# *●●○ · 15 minutes.* Take points $c_1, \dots, c_p$ of one class, and let $\mu = \frac1p \sum_j \varphi(c_j)$ be their
+# mean in feature space. How far is each $\varphi(x_i)$ from it? Compute the squared distances
+# $\|\varphi(x_i) - \mu\|^2$ from values of the kernel alone, because $\varphi$ may have infinitely many coordinates.
+# (With one $\mu$ for each class, this gives a classifier, which chooses the class with the nearest mean.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "distance_to_mean", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -81,7 +81,7 @@ def to_mean(own, cross, gram, mixed=2.0, mean=lambda cross: cross.mean(axis=1), 
 
 DISTANCES = [
     (lambda *given: np.sqrt(to_mean(*given)), "the squared distance is asked for: no root."),
-    (partial(to_mean, mixed=1.0), "the mixed term comes twice: 2 φ(x)ᵀμ."),
+    (partial(to_mean, mixed=1.0), "the mixed term counts twice: 2 φ(x)ᵀμ."),
     (partial(to_mean, mixed=0.0), "the mixed term −2 φ(x)ᵀμ is missing."),
     (partial(to_mean, mixed=-2.0), "the mixed term is subtracted: −2 φ(x)ᵀμ."),
     (partial(to_mean, mean=np.mean), "each x has a mixed term of its own: a mean over its row."),
