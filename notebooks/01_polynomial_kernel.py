@@ -337,10 +337,10 @@ show(
 )
 
 # %% [markdown]
-# From $n = F$ points on, $\Phi$ is the smaller of the two, and for 100,000 points the Gram matrix has 653.6 times as many
-# entries. **With few points and many features, use the kernel; with many points and few features, use the features.** In
-# attention the points are the words of a text, and what makes a long text slow is the kernel of all pairs. So we shall
-# look for few features, and in lesson 10 we move the brackets.
+# As soon as there are more points than features, $\Phi$ is the smaller of the two, and for 100,000 points the Gram
+# matrix has 653.6 times as many entries. **With few points and many features, use the kernel; with many points and few
+# features, use the features.** In attention the points are the words of a text, and what makes a long text slow is the
+# kernel of all pairs. So we shall look for few features, and in lesson 10 we move the brackets.
 #
 # ## 6. Prints and negatives
 #
