@@ -138,7 +138,8 @@ phi = U * np.sqrt(np.clip(eigenvalues, 0, None))  # (12, 12), one row per point
 print(f"K(x₁, x₂) = {K[0, 1]:.4f}, from the eigenvectors {phi[0] @ phi[1]:.4f}")
 
 # %% [markdown] tags=["answer"]
-# Two of the twelve eigenvalues are zero. Ten features span at most ten dimensions, so at least two had to be.
+# Two of the twelve eigenvalues are zero. Ten features span at most ten dimensions, so at least two eigenvalues must be
+# zero.
 
 # %% [markdown]
 # The rank of a Gram matrix is at most the number of features, and all further eigenvalues are zero. In floating point,

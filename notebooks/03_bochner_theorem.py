@@ -105,8 +105,8 @@ for last in (0.04, -0.04):
 # The eigenvalue of each vector is the weight of its wave times its own squared length. A negative weight therefore
 # gives a negative eigenvalue, and the sum is not a kernel. If no weight is negative, the sum is a kernel by the rules
 # of lesson 02. The argument is the same for any finite number of waves that fit on the ring, if there are enough points
-# to keep their vectors orthogonal. The number of points must be more than twice the number of periods of the fastest
-# wave. **On a ring a sum of waves is a kernel exactly when no wave has a negative weight.**
+# to keep their vectors orthogonal. For this, there must be more than twice as many points as the fastest wave has
+# periods. **On a ring a sum of waves is a kernel exactly when no wave has a negative weight.**
 #
 # ## 2. Bochner's theorem
 #
@@ -146,8 +146,9 @@ for last in (0.04, -0.04):
 # not a mixture of waves.
 
 # %% [markdown]
-# An integral of waves over a finite measure is always continuous in $\delta$. A positive definite function need not be,
-# as the function in the question shows, so the word *continuous* is needed.
+# An integral of waves over a finite measure is always continuous in $\delta$. A positive definite function need not be:
+# the function in the question jumps at 0, but its Gram matrix at any distinct points is the identity. So the word
+# *continuous* is needed.
 #
 # ### Half of the proof, and an outline of the rest
 #

@@ -51,7 +51,7 @@ def _matrices():
         (pair(1.00002), False, "−2e-5 is more than rounding.", partial(is_kernel, least=1e-4)),
         (x @ x.T, True, zeros, partial(is_kernel, least=0.0)),
         (1e6 * (x @ x.T), True, "scale the tolerance with K.", lambda K: is_kernel(K, 1e-11, 1)),
-        (1e-9 * pair(2.0), False, "scale the tolerance with K.", lambda K: is_kernel(K, 1e-6, 1)),
+        (1e-9 * pair(2.0), False, "the tolerance is too large.", lambda K: is_kernel(K, 1e-6, 1)),
         (pair(0.52, 0.5), False, "eigvalsh reads one triangle.", partial(is_kernel, skew=np.inf)),
         (1e-9 * pair(0.52, 0.5), False, small, lambda K: is_kernel(K, skew=1e-8 / np.abs(K).max())),
     ]
