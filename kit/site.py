@@ -54,9 +54,7 @@ BEHIND = (
     "notebooks/references",
     "CHANGELOG",
 )
-# below the page HOW
 AUTHORS = ("CONTRIBUTING", "notebooks/coverage", "notebooks/errata_list", "claims")
-HOW = "kit/pages/how_we_know"
 LECTURE = "kit/pages/lectures/\\d_"  # pages of lectures
 LECTURERS = ("kit/pages/teach", "kit/pages/lectures/index", "kit/pages/twelve_weeks")  # first
 COPIED = (
