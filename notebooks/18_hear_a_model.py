@@ -206,8 +206,8 @@ print(f"synthetic voices: {total:.0f} words in six clips of about 25 seconds eac
 # about 25 seconds each. Some of the methods below need numbers that are fitted in advance. These are fitted to two
 # clips of a fourth voice with other texts, so that no method is judged on what it was fitted to.
 #
-# **Word errors are a coarse measure, because a word is either right or wrong.** So every method gets a second number.
-# The model writes *word pieces*, which are whole words or parts of words, and gives each possible next piece a
+# **Word errors are a coarse measure, because a word is either right or wrong.** So in some tables there is a second
+# number. The model writes *word pieces*, which are whole words or parts of words, and gives each possible next piece a
 # probability. The second number is the mean of $\ln P$ over the pieces of the text that was meant, when the model is
 # given the right pieces before each of them (*teacher forcing*). With its sign reversed it is the *cross-entropy loss*
 # that such models are trained to minimise. The nearer to 0, the better.
@@ -654,9 +654,9 @@ print(f"{'milliseconds, 24 heads':34}" + "".join(f"{ms:10.0f}" for ms in took))
 #
 # A window of 64 with nothing else takes no longer than one of 24 with a mean key, and over all sounds it has 79 words
 # wrong of 896, compared with 129. Counted in multiplications, a mean key costs as much as one further key (lesson 15),
-# but with this package it takes as many milliseconds as 40 more keys on each side. Sixteen *centroids*, which section 8
-# explains, have 71 words wrong, and exact attention has 54. All this is five sentences, synthesised six ways, and five
-# recorded.
+# but with this package it takes about as many milliseconds as 40 more keys on each side. Sixteen *centroids*, which
+# section 8 explains, have 71 words wrong, and exact attention has 54. All this is five sentences, synthesised six ways,
+# and five recorded.
 #
 # ### What the mean key misses
 #
@@ -722,9 +722,9 @@ print(f"the encoder with mean(V): {faster:.1f} times as fast")
 # %% [markdown]
 # ### Time and errors of each method
 #
-# All times are of one core and measured in one run by `benchmarks/speech.py`, with the package's softmax for
-# comparison. The windows have a band of 24 unless the row says otherwise. Look for rows with few errors and a large
-# gain.
+# All times were measured on one core, in a single run of `benchmarks/speech.py`, with the package's softmax for
+# comparison. They vary by a few per cent, which is why one encoder seems to beat the bound by three milliseconds. The
+# windows have a band of 24 unless the row says otherwise. Look for rows with few errors and a large gain.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 FAR = {
@@ -755,13 +755,13 @@ print(f"{TIMES['environment']['CPU']}, one core")
 
 # %% [markdown]
 # **On the clips of section 6 the two small summaries, mean(V) and one mean key, take a fifth or a sixth of the
-# softmax's attention time, for four to six words of a hundred that softmax does not lose.** Sixteen centroids lose
-# about half as many words as the mean key or fewer, and take about three times as long. Sixty-four features take a
-# fifth less time than the centroids. Of the synthetic words they lose as many as the mean key in one draw and about a
-# dozen fewer in two, which may be chance. A window of 64 alone is about as fast and as good as one of 24 with a mean
-# key. With 256 features attention takes longer than the softmax that it replaces. PyTorch's attention, which is
-# compiled for processors, is faster than the package's softmax, so the gain of the mean key over it is smaller: 3
-# times, not 5.
+# softmax's attention time, for four to six words of a hundred that softmax does not lose.** By the same count, sixteen
+# centroids lose about half as many words as the mean key, or fewer, and attention takes about three times as long.
+# Sixty-four features take a fifth less time than the centroids. Of the synthetic words they lose as many as the mean
+# key in one draw and about a dozen fewer in two, which may be chance. A window of 64 alone is about as fast and as good
+# as one of 24 with a mean key. With 256 features attention takes longer than the softmax that it replaces. PyTorch's
+# attention, which is compiled for processors, is faster than the package's softmax, so the gain of the mean key over it
+# is smaller: 3 times, not 5.
 #
 # The whole encoder gains less than its attention does, 1.5 times (1.3 compared with PyTorch's attention), because the
 # feed-forward networks and all other parts stay as they are. That is nearly the most that any attention could bring
@@ -804,8 +804,8 @@ with open(data.FOLDER / "antibody_curve.csv", encoding="utf-8", newline="") as f
 # ## Take away
 #
 # - A window lacks how much weight is outside, and which values are there. One mean key estimates both in one
-#   denominator and needs no data. On some voices it brought back nearly all words, as a wider window alone did in the
-#   same time. On others it brought back none, and the wider window lost fewer.
+#   denominator and needs no data. In single sentences by one synthesiser it brought back all that the window had lost,
+#   but in those by another it brought back none, and there a wider window alone, which takes no longer, lost fewer.
 # - Look first at where the attention mass is. What most heads find near should be exact; what they find far away, if it
 #   is spread, can be summarised.
 # - Judge a replacement by what the model is for, on data that nothing was fitted to and from more than one source, and
