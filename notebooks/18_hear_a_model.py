@@ -10,13 +10,13 @@
 #
 # Has any trained model become faster because we changed its attention? Not so far. The decoder of lesson 16 reads 32
 # characters at a time, and the antibodies of lesson 17 have 120 letters. At such lengths attention is a small part of
-# the work. In this lesson we change a model that reads 1,500 tokens, so that attention is a large part of the work, and
-# we choose one whose answers anybody can judge: it listens to speech and writes down what it heard.
+# the work. In this lesson we change a model that reads 1,500 tokens, for which it is a large part, and whose
+# answers anybody can judge: it listens to speech and writes down what it heard.
 #
 # The model is Whisper tiny.en (Radford et al., 2022), with 38 million parameters in a file of 76 MB. The course does
-# not contain it. `make model MODEL=speech` downloads it once, but you need not do so, because every result for which
-# the whole model has to run is stored in `notebooks/data`, where `python -m tools.record.hearing` has written it. If
-# you do have the model, two of the cells run it again, and stop with an error if it disagrees.
+# not contain it. `make model MODEL=speech` downloads it once, but you need not, because every result that takes the
+# whole model is stored in `notebooks/data`, where `python -m tools.record.hearing` wrote it. If you have the model, two
+# cells run it again, and stop with an error if it disagrees.
 
 # %% tags=["methods"]
 import csv
@@ -137,7 +137,7 @@ def word_errors(said, meant):
 
 # %% tags=["nbval-ignore-output"]
 weights = None if speech.find() is None else speech.load(speech.find())
-print("the stored results alone" if weights is None else "the model is here")
+print("using the stored results only" if weights is None else "the model is here")
 
 # %% [markdown]
 # ## 1. Listen
@@ -150,7 +150,7 @@ sound, meant = data.sentences()[1]
 Audio(sound, rate=speech.RATE)
 
 # %% [markdown]
-# And this is what the model writes when it hears all five, below the text that was read.
+# The next cell prints the text of all five sentences and, below it, what the model writes when it hears them.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -198,13 +198,13 @@ total = stored("softmax", column="synthetic words")[0]
 print(f"synthetic voices: {total:.0f} words in six clips of about 25 seconds each")
 
 # %% [markdown]
-# How do we score a transcript? Count the fewest words that have to be changed, deleted or inserted to turn it into the
-# text that was meant. Divided by the number of words in that text, this is the *word error rate*. It can exceed 100 %,
+# To score a transcript, we count the fewest words that have to be changed, deleted or inserted to turn it into the text
+# that was meant. Divided by the number of words in that text, this count is the *word error rate*. It can exceed 100 %,
 # because a model may also write words that nobody said.
 #
-# The five sentences last 26 seconds and have 70 words. We also use six other texts, spoken by three synthetic voices,
-# about 25 seconds each. Some of the methods below need numbers that are fitted in advance. These are fitted to two
-# clips of a fourth voice with other texts, so that no method is judged on what it was fitted to.
+# Together the five sentences last 26 seconds and contain 70 words. We also use six other texts, spoken by three
+# synthetic voices, about 25 seconds each. Some methods below need numbers that are fitted in advance. These are fitted
+# to two clips of a fourth voice with other texts, so that no method is judged on what it was fitted to.
 #
 # **Word errors are a coarse measure, because a word is either right or wrong.** So in some tables there is a second
 # number. The model writes *word pieces*, which are whole words or parts of words, and gives each possible next piece a
@@ -214,10 +214,10 @@ print(f"synthetic voices: {total:.0f} words in six clips of about 25 seconds eac
 #
 # ## 2. From sound to 1,500 tokens
 #
-# Sound arrives as 16,000 numbers per second. Every 10 milliseconds Whisper measures the power in 80 bands of frequency
-# and takes logarithms. The result is called a *log-mel spectrogram*, after the *mel scale*, which spaces the bands
-# roughly as the ear tells pitches apart. For 30 seconds it is a picture of 3,000 columns, and a shorter recording is
-# padded with silence. Here is the sentence that you heard.
+# Sound arrives as 16,000 numbers per second. Every 10 milliseconds Whisper measures the power in 80 frequency bands and
+# takes logarithms. The result is called a *log-mel spectrogram*, after the *mel scale*, which spaces the bands roughly
+# as the ear separates pitches. For 30 seconds it is a picture of 3,000 columns, and a shorter recording is padded with
+# silence. Here is the sentence that you heard.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 picture = speech.log_mel(sound)[: int(100 * len(sound) / speech.RATE)]  # (frames, 80)
@@ -234,7 +234,7 @@ ax.grid(visible=False)
 ax.set(xlabel="seconds", ylabel="frequency band")
 show(
     fig,
-    alt=f"The power in 80 bands of frequency over {len(picture) / 100:.1f} seconds, darker for more: "
+    alt=f"The power in 80 frequency bands over {len(picture) / 100:.1f} seconds, darker for more: "
     f"dark groups with light gaps between; {(picture.mean(axis=1) > picture.mean()).mean():.0%} "
     "of the time is in the dark groups.",
     caption="Look for three things: dark groups, dark clouds at the top, and light gaps within a word.",
@@ -242,20 +242,19 @@ show(
 
 # %% [markdown]
 # The dark groups are sounds made with the voice, and a cloud at the top is an *s*. The dark bars that rise and fall
-# within a vowel are resonances of the mouth. A light gap is often not a pause but a stop, such as the *p* in
+# within a vowel are resonances of the mouth. A light gap is often not a pause but a stop consonant, such as the *p* in
 # "disposed", for which the lips close.
 #
 # **The model reads a picture of the sound, one token for every 20 milliseconds.** Two convolutions turn every two
-# columns into one token, which makes 1,500 tokens. From here on Whisper is an *encoder–decoder* Transformer. Its
+# columns into one token, which makes 1,500 tokens. From here on Whisper is an *encoder–decoder* transformer. Its
 # *encoder* has four blocks with six heads of $d = 64$ each, without a mask, so that every token can attend to all the
 # others. The *decoder* then writes the text piece by piece, and its *cross-attention* reads the encoder's 1,500 output
-# vectors. We always let it write the most probable piece, which is called *greedy decoding*. Whisper as published
+# vectors. At each step we let it write the most probable piece, which is called *greedy decoding*. Whisper as published
 # decodes again when the text repeats itself. Ours does not, so that we can see what goes wrong.
 #
-# In every head of the encoder 1,500 queries meet 1,500 keys. In all heads together these are 54 million attention
-# weights for 30 seconds of sound. On one core, with the package's softmax, they take more than a third of the encoder's
-# time. We replace the attention of all these heads at once. The decoder, which has few tokens, keeps its exact
-# attention.
+# In every head of the encoder 1,500 queries meet 1,500 keys. That makes 54 million attention weights in all heads for
+# 30 seconds of sound. With the package's softmax on one core, attention takes more than a third of the encoder's time.
+# We replace the attention of all these heads at once. The decoder, which has few tokens, keeps its exact attention.
 #
 # A replacement is a function `attend(i, q, k, v)`. It gets the number `i` of the block and the queries, keys and values
 # of its six heads, arrays of shape `(6, 1500, 64)`, and returns their outputs in the same shape. The model calls it
@@ -329,15 +328,15 @@ show(
 )
 
 # %% [markdown]
-# Head 4 of block 2 is local. Head 2 gives a little weight to very many keys, most of them seconds away; its short
-# streaks may be places where sounds repeat.
+# Head 4 of block 2 is local. Head 2 gives a little weight to very many keys, most of them seconds away. The short
+# streaks in its picture may be places where sounds repeat.
 #
 # ## 4. FAVOR+ in every head
 #
-# What happens when all heads attend by random features? Before we listen, let us use lesson 09. With
+# What happens when every head uses random features? Before we listen, let us predict it with lesson 09. With
 # $z = (q + k)\,d^{-1/4}$, positive features of $m$ independent directions estimate the weight of a pair with the
 # relative variance $(e^{\|z\|^2} - 1)/m$, which should be small compared with 1. Centring the keys (lesson 14) makes
-# $z$ shorter on average, so we centre them and take the median of $\|z\|^2$ over the pairs of our two heads.
+# $z$ shorter on average, so we centre them and take the median of $\|z\|^2$ over many pairs in each of our two heads.
 
 # %%
 x, y = (a * 64**-0.25 for a in (q, k))  # (2, 1500, 64)
@@ -411,11 +410,10 @@ print_table(("softmax", 0, 0), ("mean(V)", 0, 0), *by_features, ("trained", 0, 6
 
 # %% [markdown]
 # **Positive features alone lose nearly every word, in every draw, whether their directions are drawn or trained, and
-# whether the keys are centred or not.** The model then writes "I'm", or a sentence that people often say, such as "I'm
-# not going to be able to do it."
+# whether the keys are centred or not.** The model then writes "I'm", or a sentence that people often say.
 #
-# The relative variance had warned us: it is far above 1 for the typical pair of both heads, and highest in the local
-# head. Its weights are very unequal, so its queries and keys are long.
+# The relative variance had warned us: for the typical pair it is far above 1 in both heads, and it is higher in the
+# local one. The weights of that head are very unequal, so its queries and keys are long.
 #
 # ## 5. Windowed attention, at five widths
 #
@@ -457,10 +455,10 @@ print_table(("softmax", 0, 0), *(("window", band, 0) for band in BANDS))
 # $$o_i = \frac{\sum_{j \in N_i} e^{t_{ij}} v_j + \sum_{j \notin N_i} e^{t_{ij}} v_j}
 # {\sum_{j \in N_i} e^{t_{ij}} + \sum_{j \notin N_i} e^{t_{ij}}} ,$$
 #
-# and a window leaves out the second sum, above and below. A query that finds nothing in its neighbourhood must then
-# spread its whole mass over that neighbourhood. So two things are missing for each query: *how much weight is outside*
-# the window, and the mean of the values there under these weights. The cheapest estimate of both replaces each key
-# outside by the mean $\bar k_i$ of these keys. All of them then have the same weight:
+# and a window leaves out the second sum, in the numerator and in the denominator. A query that finds nothing in its
+# neighbourhood must then spread its whole mass over that neighbourhood. So a window lacks two things: *how much weight
+# is outside*, and the weighted mean of the values there. The cheapest estimate of both replaces each key outside by the
+# mean $\bar k_i$ of these keys. All of them then have the same weight:
 #
 # $$\sum_{j \notin N_i} e^{t_{ij}} v_j \approx e^{q_i^\top \bar k_i/\sqrt d} \sum_{j \notin N_i} v_j ,
 # \qquad \sum_{j \notin N_i} e^{t_{ij}} \approx n_i\, e^{q_i^\top \bar k_i/\sqrt d} .$$
@@ -470,8 +468,8 @@ print_table(("softmax", 0, 0), *(("window", band, 0) for band in BANDS))
 # what the window returns and $1 - a$ of mean(V), whatever the query. Here each head has the fraction that fits the two
 # clips of the fourth voice best, whereas the mean key needs no fit.
 #
-# How good is the estimate of the weight? The exponential is convex, so by Jensen's inequality it is never too large.
-# The next cell compares it with the true weight in our two heads, as logarithms, with a band of 24.
+# How good is the estimate of the weight? The exponential is convex, so by Jensen's inequality the estimate is never too
+# large. For a band of 24, the next cell compares its logarithm with that of the true weight in our two heads.
 
 # %%
 far = away > 24  # away: the distance between query and key, (1500, 1500)
@@ -485,15 +483,14 @@ for name, q_, k_ in zip(("block 2, head 4", "block 2, head 2"), q, k, strict=Tru
     print(f"{name:31}" + "".join(f"{value:9.1f}" for value in cells))
 
 # %% [markdown]
-# Look at the second head, in which the weight outside is larger than the weight inside. The mean key finds about half
-# of the weight outside ($e^{-0.8}$, in the median). In the first head, which is local, the estimate is far too low,
-# because the keys outside differ. There it matters little, because for the median query only a twentieth of the
-# attention mass is outside.
+# In the second head the weight outside is larger than the weight inside, and the mean key finds about half of it
+# ($e^{-0.8}$, in the median). In the first head, which is local, the estimate is far too low, because the keys outside
+# differ. This matters little there, because for the median query only a twentieth of the attention mass is outside.
 #
-# `near_far.joint_attention(q, k, v, band)` computes this for all heads. It works through blocks of queries and sums the
-# values before and after each block only once, so it makes no $L \times L$ array, and twice as many tokens cost twice
-# as much. To save work, it uses the same mean key for every query, the mean of *all* keys. (Jensen's inequality then no
-# longer holds for each query.)
+# `near_far.joint_attention(q, k, v, band)` applies this method to all heads. It works through blocks of queries and
+# sums the values before and after each block only once, so it makes no $L \times L$ array, and twice as many tokens
+# cost twice as much. To save work, it uses the same mean key for every query, the mean of *all* keys. (Then Jensen's
+# inequality no longer bounds the estimate for each query.)
 #
 # **Before you run this:** a mean key lets each query decide how much the far keys count, but where many keys outside
 # matter, it underestimates their weight. A fixed fraction is fitted to the head, but it is the same for every query. In
@@ -515,7 +512,7 @@ print(f"{wins[~local].sum()} of the other {(~local).sum()}")
 # wins in 3 of 9.
 
 # %% [markdown]
-# ### Errors of the heads, and words
+# ### From the errors of heads to words
 #
 # The figure shows the *normalised error* of each head with a band of 24: the squared error of its output divided by
 # that of mean(V), so that 1 means no better than mean(V).
@@ -544,8 +541,8 @@ show(
 
 # %% [markdown]
 # With the window alone six heads are worse than mean(V), none of them local. With either summary of the rest no head
-# is. In most local heads the single denominator pays, because every query decides for itself, and in most of the others
-# the fixed fraction does better. What does this do to the words? The table shows word error rates in per cent, and
+# is. In most local heads the single denominator does better, because every query decides for itself; in most of the
+# others the fixed fraction does. What does this do to the words? The table shows word error rates in per cent, and
 # below it the paired difference of the two summaries in mean $\ln P$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -568,14 +565,14 @@ for row in table("pairs"):
 
 # %% [markdown]
 # **In these clips a window that loses a third of the words gets most of them back from either summary of all the
-# rest.** That is the band of 16. There the fixed fraction is a little ahead, with error rates of 6 and 7 %, read and
-# synthetic, against 6 and 10 % with the mean key. Its $\ln P$ on the synthetic voices is higher at each of the five
-# bands, by two standard errors or more from band 16 on. But the fraction has to be fitted for each head, and the mean
-# key needs nothing. With a band of 8 neither is reliable: the fraction has 3 % of the words wrong on the read voice but
-# 62 % on the synthetic ones, the mean key 46 and 37 %.
+# rest.** This is the window with a band of 16, where the fixed fraction is a little ahead, with error rates of 6 and 7
+# %, read and synthetic, against 6 and 10 % with the mean key. Its $\ln P$ on the synthetic voices is higher at each of
+# the five bands, by two standard errors or more from band 16 on. But the fraction has to be fitted for each head, and
+# the mean key needs nothing. With a band of 8 neither is reliable: the fraction has 3 % of the words wrong on the read
+# voice but 62 % on the synthetic ones, the mean key 46 and 37 %.
 #
-# Differences of ten words may be chance. Thirty wrong words, if they were independent, would have a standard deviation
-# of about five.
+# Differences of ten words may be chance: a count of thirty wrong words, if they were independent, would have a standard
+# deviation of about five.
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 print("band 8, window:\n" + transcript("window", 8)[:400])
@@ -585,11 +582,10 @@ print("\nband 8, window + mean key:\n" + transcript("near and mean key", 8, 1))
 # %% [markdown]
 # ## 7. Other voices and single sentences
 #
-# So far we have heard one reader and one synthesiser, in clips of about 25 seconds. Does the mean key also help with
-# other voices and shorter recordings? Now five plain sentences are spoken by two voices of flite (slt and rms) and two
-# of eSpeak NG (en-us and en-gb). One voice of each program is also slowed down. Either all five sentences are in one
-# clip, or each is alone, and we cut up the five sentences of the reader in the same way. Fitted fractions and centroids
-# are still those of the two clips of section 1.
+# Does the mean key also help with other voices, and with recordings shorter than 25 seconds? Now five plain sentences
+# are spoken by two voices of flite (slt and rms) and two of eSpeak NG (en-us and en-gb). One voice of each program is
+# also slowed down. Either all five sentences are in one clip, or each is alone, and we cut up the five sentences of the
+# reader in the same way. Fitted fractions and centroids are still those of the two clips of section 1.
 #
 # **Before you run this:** a sentence alone is padded with 23 or more seconds of silence. What does the mean key average
 # then, and what mean(V)? Which of the two do you expect to lose fewer words of such sentences: the mean key, whose
@@ -655,17 +651,17 @@ print(f"{'milliseconds, 24 heads':34}" + "".join(f"{ms:10.0f}" for ms in took))
 # A window of 64 with nothing else takes no longer than one of 24 with a mean key, and over all sounds it has 79 words
 # wrong of 896, compared with 129. Counted in multiplications, a mean key costs as much as one further key (lesson 15),
 # but with this package it takes about as many milliseconds as 40 more keys on each side. Sixteen *centroids*, which
-# section 8 explains, have 71 words wrong, and exact attention has 54. All this is five sentences, synthesised six ways,
-# and five recorded.
+# section 8 explains, have 71 words wrong, and exact attention has 54. All this rests on five sentences, synthesised in
+# six ways, and five recorded ones.
 #
 # ### What the mean key misses
 #
 # Why can a mean key fail when a sentence is alone? Call a token *loud* if its power is above the midpoint between the
-# quietest and the loudest token. The table is about the heads with more than half of their mass outside the window of
-# 24, which are the same nine heads on all four sounds, and gives medians over them. Its first columns say how many keys
-# are loud, how much of the mass outside is on them, and how much of the weight outside the mean key finds. The
-# normalised errors in the last three columns compare the mean key with two ideal methods: one knows the exact weight
-# outside, and the other knows the exact mean of the values there.
+# quietest and the loudest token. The table gives medians over the heads with more than half of their mass outside the
+# window of 24, which are the same nine heads for all four sounds. Its first columns say how many keys are loud, how
+# much of the mass outside is on them, and how much of the weight outside the mean key finds. The normalised errors in
+# the last three columns compare the mean key with two ideal methods: one knows the exact weight outside, and the other
+# knows the exact mean of the values there.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 OUTSIDE = [r for r in table("outside") if float(r["weight outside"]) > 0.5]
@@ -723,8 +719,8 @@ print(f"the encoder with mean(V): {faster:.1f} times as fast")
 # ### Time and errors of each method
 #
 # All times were measured on one core, in a single run of `benchmarks/speech.py`, with the package's softmax for
-# comparison. They vary by a few per cent, which is why one encoder seems to beat the bound by three milliseconds. The
-# windows have a band of 24 unless the row says otherwise. Look for rows with few errors and a large gain.
+# comparison. They vary by a few per cent, so one encoder seems to beat the bound. The windows have a band of 24 unless
+# the row says otherwise. Look for rows with few errors and a large gain.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 FAR = {
@@ -755,19 +751,19 @@ print(f"{TIMES['environment']['CPU']}, one core")
 
 # %% [markdown]
 # **On the clips of section 6 the two small summaries, mean(V) and one mean key, take a fifth or a sixth of the
-# softmax's attention time, for four to six words of a hundred that softmax does not lose.** By the same count, sixteen
-# centroids lose about half as many words as the mean key, or fewer, and attention takes about three times as long.
-# Sixty-four features take a fifth less time than the centroids. Of the synthetic words they lose as many as the mean
-# key in one draw and about a dozen fewer in two, which may be chance. A window of 64 alone is about as fast and as good
-# as one of 24 with a mean key. With 256 features attention takes longer than the softmax that it replaces. PyTorch's
-# attention, which is compiled for processors, is faster than the package's softmax, so the gain of the mean key over it
+# softmax's attention time, and lose four to six words in a hundred that softmax does not lose.** By the same count,
+# sixteen centroids lose about half as many words as the mean key, or fewer, and attention takes about three times as
+# long. Sixty-four features take a fifth less time than the centroids. Of the synthetic words they lose as many as the
+# mean key in one draw and about a dozen fewer in two, which may be chance. A window of 64 alone is about as fast and as
+# good as one of 24 with a mean key. With 256 features attention takes longer than the softmax that it replaces.
+# PyTorch's attention, which is compiled code, is faster than the package's softmax, so the gain of the mean key over it
 # is smaller: 3 times, not 5.
 #
-# The whole encoder gains less than its attention does, 1.5 times (1.3 compared with PyTorch's attention), because the
-# feed-forward networks and all other parts stay as they are. That is nearly the most that any attention could bring
-# here: with mean(V), whose attention costs next to nothing, the encoder is 1.6 times as fast (1.3). A model that reads
-# longer pieces at once would spend a larger part of its time on attention. Whisper does not: it cuts a longer recording
-# into pieces of 30 seconds.
+# The whole encoder gains less than its attention does: it becomes 1.5 times as fast (1.3 compared with PyTorch's
+# attention), because the feed-forward networks and all other parts stay as they are. That is nearly the most that any
+# attention could bring here: with mean(V), whose attention costs next to nothing, the encoder is 1.6 times as fast
+# (1.3). A model that reads longer sounds at once would spend a larger part of its time on attention. Whisper does not:
+# it cuts a longer recording into pieces of 30 seconds.
 #
 # ## 9. The same methods on a protein model
 #
@@ -775,8 +771,7 @@ print(f"{TIMES['environment']['CPU']}, one core")
 # An antibody is a chain of about 120 letters, its *residues*. The model was trained to predict residues that are hidden
 # from it, so we can judge it by its *perplexity*, $e$ to the mean of $-\ln P$ of the hidden residues, which says among
 # how many residues it still hesitates. The table shows it for exact attention and for windows without and with a mean
-# key. The last two rows are results of lesson 17: a window with a fixed fraction of mean(V), and features with trained
-# directions.
+# key; the last two rows are results of lesson 17.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 print(f"{'':30} band   perplexity   ln P minus that of softmax (standard error)")
@@ -793,17 +788,17 @@ with open(data.FOLDER / "antibody_curve.csv", encoding="utf-8", newline="") as f
 # One mean key also helps there ($L \approx 120$, $d = 64$): with a band of 16 the perplexity falls from 1.82 to 1.68,
 # and lesson 17's window with a fixed fraction of mean(V) had 1.73. But features with trained directions have 1.59, next
 # to the softmax's 1.58, while in the speech model (1,500 tokens, $d = 64$) they lost nearly every word. **What was best
-# on one model was not on the other.** The models are not all that differs. Here 64 directions had to represent 1,500
-# keys and not 122, and they were trained for 300 steps on two clips, not for 1,600 on 48 antibodies.
+# on one model was not on the other.** The models are not the only difference. In the speech model, 64 directions had to
+# represent 1,500 keys and not 122, and they were trained for 300 steps on two clips, not for 1,600 on 48 antibodies.
 #
-# So what we can take to another model is an order of questions. Where is the attention mass? If most of it is near the
-# query, take a window, try a wider one, and summarise what is far: first by one mean key or two, which need no data,
-# and then, if exact attention is slow, by some centroids. If that is not enough, train directions, and count what they
-# cost. And judge all of them by what the model is for.
+# What we can take to another model is therefore an order of questions. Where is the attention mass? If most of it is
+# near the query, take a window, try a wider one, and summarise what is far: first by one mean key or two, which need no
+# data, and then, if exact attention is slow, by some centroids. If that is not enough, train directions, and count what
+# they cost. And judge all of them by what the model is for.
 #
 # ## Take away
 #
-# - A window lacks how much weight is outside, and which values are there. One mean key estimates both in one
+# - A window ignores how much weight is outside it, and which values are there. One mean key estimates both in one
 #   denominator and needs no data. In single sentences by one synthesiser it brought back all that the window had lost,
 #   but in those by another it brought back none, and there a wider window alone, which takes no longer, lost fewer.
 # - Look first at where the attention mass is. What most heads find near should be exact; what they find far away, if it
@@ -820,7 +815,7 @@ with open(data.FOLDER / "antibody_curve.csv", encoding="utf-8", newline="") as f
 #   long documents this may be what matters.
 # - The model was trained with softmax attention. Trained with a window and one mean key from the start, it might not
 #   need the rest.
-# - The mean of all keys contains later ones. In a causal row `joint_attention` takes the mean of the keys before its
+# - The mean of all keys includes later ones. For a causal row, `joint_attention` takes the mean of the keys before its
 #   band, and no causal model was tried.
 #
 # ## Exercises

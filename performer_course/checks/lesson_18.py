@@ -104,11 +104,11 @@ def mistakes(**of):
 
 JOINT = [
     *mistakes(),
-    (joint(mean=of_far), "here the mean is that of all keys, which is computed only once."),
+    (joint(mean=of_far), "take the mean of all keys here, which is computed only once."),
 ]
 CAUSAL = [
     *mistakes(causal=True, mean=of_far),
-    (joint(), "a row sees later keys: it may see i − band ≤ j ≤ i exactly, and j < i − band."),
+    (joint(), "a row sees later keys: it may use i − band ≤ j ≤ i, and the mean of j < i − band."),
     (
         joint(causal=True, mean=lambda k, far, seen: k.mean(axis=0)),
         "the mean of all keys contains later ones.",
