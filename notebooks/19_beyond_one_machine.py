@@ -278,9 +278,9 @@ show(
 
 # %% [markdown]
 # **A tree joins $N \ge 2$ shards with $N - 1$ merges in $\lceil \log_2 N \rceil$ rounds; a serial scan needs $N - 2$
-# merges, one after another.** The scan leaves out the last shard, because nothing follows it. *Parallel scans*, also called
-# *parallel prefix sums*, need only $\lceil \log_2 N \rceil$ rounds but more merges; in the exercises you build one and
-# find out up to which $N$ it pays.
+# merges, one after another.** The scan leaves out the last shard, because nothing follows it. A *parallel scan*, also
+# called *parallel prefix sum*, can do it in $\lceil \log_2 N \rceil$ rounds, with more merges. In the exercises you
+# build one and find out up to which $N$ it pays.
 #
 # Now we write the tasks themselves. Each receives a function `load` and the number $i$ of its shard, and it *loads the
 # tokens itself*. Sections 4 and 5 show why it does not receive them as an argument. A folded cell contains the same two
@@ -600,10 +600,10 @@ show(
 # were laid out beforehand.** If the dead worker held a prefix $b_i$, Dask recomputes it, and whatever it was made from
 # that no other worker holds.
 #
-# Rounding depends on where the brackets are, so a different tree gives different last bits. The same is true of workers
-# with another processor or another BLAS, the library that computes matrix products: on machines that differ, expect
-# twelve digits. If a task kills every worker that takes it, Dask gives up at the fourth, with the error `KilledWorker`.
-# A run cannot survive the death of its scheduler, and section 6 says what the client then reports.
+# Rounding depends on where the brackets are, so a different tree can give different last bits. The same is true of
+# workers with another processor or another BLAS, the library that computes matrix products: on machines that differ,
+# expect twelve digits. If a task kills every worker that takes it, Dask gives up at the fourth, with the error
+# `KilledWorker`. A run cannot survive the death of its scheduler, and section 6 says what the client then reports.
 #
 # ## 5. A million tokens measured, a billion estimated
 #
@@ -854,8 +854,8 @@ print(f"client: {client.status}")
 # | SGLang (opened August 2026, still open), delta rule with one gate per channel, for prompts | the same pairs, in two passes |
 # | Megatron-LM (opened December 2025, merged), gated delta rule | no states: each machine gets *all* tokens of *some* heads; since summer 2026 its development branch also sends the pairs |
 #
-# **For linear attention all six systems can send one state or one pair per shard; the main branch of Megatron-LM still
-# sends tokens instead.** In that case all tokens travel, and there can be no more machines than heads.
+# **All six systems for linear attention can send one state or one pair per shard, although the main branch of
+# Megatron-LM still sends tokens instead.** Then all tokens travel, and there can be no more machines than heads.
 #
 # ## Take away
 #
