@@ -6,11 +6,11 @@
 # > Afterwards you can say what one part of a text must send to the rest, combine the results of many processes in a
 # > tree or in a scan, run both on Dask, kill a worker in the middle of a run, and estimate what a billion tokens cost.
 #
-# A text may be too long for one machine, because it has too many tokens to store or would take too long to process.
-# Exact attention must then bring every key together with every query, wherever they are stored. Linear attention only
-# has to pass on a state, whose size does not depend on the length of the text. In this lesson we cut a text into parts
-# and give the parts to different processes. Together they compute the same rows as one process, causal or not, even
-# when one of them dies in the middle of the work.
+# A text may be too long for one machine, either to store or to process in time. Exact attention must then bring every
+# key together with every query, wherever they are stored. Linear attention only has to pass on a state, whose size does
+# not depend on the length of the text. In this lesson we cut a text into parts and give the parts to different
+# processes. Together they compute the same rows as one process, causal or not, even when one of them dies in the middle
+# of the work.
 
 # %%
 import functools
@@ -41,10 +41,10 @@ QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody w
 # ## 1. What a shard leaves behind
 #
 # Cut a text of $L$ tokens into $N$ *shards* of about $n = L/N$ consecutive tokens, one for each machine. Splitting data
-# in this way is called *sharding*. To compute a row of the output, a machine needs the tokens of its own shard, but of
-# every other shard it needs only what that shard leaves behind in the state. Call this $s_i$ for shard $i$, and write
-# $s_1 \oplus s_2$ for what two neighbouring shards leave together. The machines can work in parallel if it does not
-# matter which neighbours are joined first, that is, if the operation $\oplus$ is *associative*:
+# in this way is called *sharding*. To compute a row of the output, a machine needs the tokens of its own shard, but
+# from every other shard it needs only what that shard leaves behind in the state. Call this $s_i$ for shard $i$, and
+# write $s_1 \oplus s_2$ for what two neighbouring shards leave together. The machines can work in parallel if it does
+# not matter which neighbours are joined first, that is, if the operation $\oplus$ is *associative*:
 #
 # $$(s_1 \oplus s_2) \oplus s_3 = s_1 \oplus (s_2 \oplus s_3) .$$
 #
@@ -128,9 +128,8 @@ def difference(a, b):
 
 
 # %% [markdown]
-# For each rule, the next cell prints how many numbers a shard sends. It then joins three shards with the brackets in
-# either place, and two shards in either order, and prints by how much the result changes, as a fraction of its largest
-# entry.
+# For each rule, the next cell prints how many numbers a shard sends. It then moves the brackets of three shards and
+# swaps the order of two, and prints how much the result changes, as a fraction of its largest entry.
 #
 # **Before you run this:** under which of the six rules may two shards change places? And which of them sends the fewest
 # numbers from machine to machine, for shards of 700 tokens, $d = e = 64$ and $m = 256$?
@@ -156,18 +155,18 @@ for name, (leave, join) in RULES.items():
 # ## 2. A tree and a scan
 #
 # If attention is *all-to-all*, every row needs everything: $s_1 \oplus \dots \oplus s_N$. To compute this total, we
-# join neighbours, then neighbouring pairs, and so on. This is a *tree reduction*, here simply called a *tree*, of
-# $N - 1$ merges in $\lceil \log_2 N \rceil$ rounds. (Mapping each shard to a state and reducing the states to one is
-# called *map-reduce*.) If attention is *causal*, the rows of shard $i$ need what all *earlier* shards leave together,
+# join neighbours in a first round, then neighbouring pairs, and so on. This is a *tree reduction*, here simply called a
+# *tree*. (Mapping each shard to a state and reducing the states to one is called *map-reduce*.) If attention is
+# *causal*, the rows of shard $i$ need what all *earlier* shards leave together,
 #
 # $$b_i = s_1 \oplus s_2 \oplus \dots \oplus s_{i-1} ,$$
 #
 # the exclusive prefix sum of lesson 12, now over shards. Computing all $b_i$ is called a *scan*. Either way, there are
 # two passes over the tokens. In the first, each shard computes its $s_i$; in the second, its rows. Causal rows start
-# from $b_i$, by `attention.follow(b_i, …)` or with the keyword `state=` of `decay_attention` and `delta_attention`.
+# from $b_i$, with `attention.follow(b_i, …)` or with the keyword `state=` of `decay_attention` and `delta_attention`.
 #
 # A *task* is a function together with its arguments. The two functions below receive a *client*, an object with a
-# method `submit(task, *arguments)` that returns a placeholder for the result. The simplest client executes the task
+# method `submit(task, *arguments)` that returns a placeholder for the result. The simplest client executes each task
 # itself, at once.
 
 
@@ -180,7 +179,7 @@ class Here:
 
 
 def tree(client, join, states):
-    """s₁ ⊕ … ⊕ s_N: neighbours are joined, in ⌈log₂ N⌉ rounds."""
+    """s₁ ⊕ … ⊕ s_N: in each round, neighbours are joined."""
     while len(states) > 1:
         pairs = [states[i : i + 2] for i in range(0, len(states), 2)]
         states = [client.submit(join, *p, pure=False) if len(p) == 2 else p[0] for p in pairs]
@@ -445,9 +444,9 @@ def on_each(client, task, *arguments):
 # lost its scheduler should say so and not hang. If the package `bokeh` is installed, Dask shows in a browser, at
 # `client.dashboard_link`, what the workers are doing.
 #
-# Now we give the nine shards to Dask. Floating-point addition is not exactly associative, because moving the brackets
-# of a sum can change its last bits. **Before you run this:** two processes compute the rows of the 9 shards, and one process computes them
-# with the same merges. Are the rows equal up to rounding, or bit for bit?
+# Now we give the nine shards to Dask. Floating-point addition is not exactly associative: moving the brackets of a sum
+# can change its last bits. **Before you run this:** two processes compute the rows of the nine shards, and one process
+# has computed them with the same merges. Are the rows equal up to rounding, or bit for bit?
 
 # %% tags=["answer"]
 W_there = client.submit(directions, pure=False)  # a task, so that any worker can draw W again
@@ -477,8 +476,8 @@ for name, rows in there.items():
 # tolerance*. We first try the process pool of Python's standard library. Its processes take their tasks from a common
 # queue, and the pool keeps no record of which process took which task.
 #
-# **Before you run this:** Python's pool has two processes and eight tasks, naps of five seconds each, when we kill one
-# of the processes. How many of the eight naps end normally: seven, about four, or none?
+# **Before you run this:** Python's pool has two processes and eight tasks, naps of five seconds each. We kill one of
+# the processes. How many of the eight naps end normally: seven, about four, or none?
 
 # %% tags=["answer"]
 with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
@@ -499,10 +498,10 @@ with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
 # **Python's own pool does not know which task a killed process has lost, so it gives up all of them.**
 #
 # Dask's scheduler, by contrast, knows for each task which function to call, and with the results of which other tasks.
-# When a worker dies, the scheduler lets other workers recompute the results that only the dead one held, and whatever
-# these need. This works only if *everything* is a task. That is why our tasks load their own tokens, and why even $W$
-# is one. Data that the client itself had sent (`client.scatter`) would be lost with the worker that held them. A
-# *nanny*, a small process beside each worker, starts a replacement. Dask gives it 15 seconds for that, and our
+# When a worker dies, the scheduler has other workers recompute the results that only the dead one held, and whatever
+# they need for this. This works only if *everything* is a task. That is why our tasks load their own tokens, and why
+# even $W$ is one. Data that the client itself had sent (`client.scatter`) would be lost with the worker that held them.
+# A *nanny*, a small process beside each worker, starts a replacement. Dask gives it 15 seconds for that, and our
 # `connect` gives it an hour.
 #
 # Take twenty-four shards and two workers. The first process that reaches the rows of shard 12 is killed there, by the
@@ -607,7 +606,7 @@ show(
 #
 # ## 5. A million tokens measured, a billion estimated
 #
-# How long does a long text take? We count FLOPs, the additions and multiplications of floating-point numbers. To absorb
+# How long does a long text take? We count FLOPs, the additions and multiplications of floating-point numbers. Absorbing
 # one token costs $2 m d$ FLOPs for the logarithms of its features and $2 m e$ for adding to the state. Reading costs
 # the same, so both passes together cost $4 m (d + e)$ FLOPs per token.
 #
@@ -622,10 +621,10 @@ show(
 # The cells below measure $t$ on one shard of 16,384 tokens, on all workers at once because they share one memory, and
 # $a$ on tasks that do nothing. From these two numbers they predict the times of longer texts. Then they measure texts
 # of up to a million tokens, in float32. Each task returns only the mean of its rows, because a million rows would be
-# too many to send back. Each worker also reports the most memory that it has ever held.
+# too many to send back. Each worker also reports its *peak memory*, the most that it has ever held.
 #
 # **Before you run this:** two workers read a text in shards of 16,384 tokens. It grows sixteenfold, from 65,536 tokens
-# to a million. Does the most memory that a worker ever held grow sixteenfold, double, or hardly change?
+# to a million. Does the peak memory of a worker grow sixteenfold, double, or hardly change?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -692,7 +691,7 @@ for L in (65_536, 262_144, 1_048_576):
 #
 # All-to-all FAVOR+ takes $4 m (d + e) L$ FLOPs, exact attention $2 L^2 (d + e)$. **Before you run this:** take a
 # billion tokens, one head with $d = e = 64$ and $m = 256$, and 16 cores that each compute 50 billion FLOPs per second.
-# Does FAVOR+ compute for seconds, minutes or hours? And exact attention for days or years?
+# Does FAVOR+ take seconds, minutes or hours to compute? And exact attention, days or years?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -721,11 +720,11 @@ for name in flops:
     print(f"{name:7} {count(flops[name]):>7}   {takes:14} {count(sent[name]):>10}   {line}")
 
 # %% [markdown] tags=["answer"]
-# FAVOR+ computes for 2.7 minutes, exact attention for 10 years.
+# FAVOR+ takes 2.7 minutes, exact attention 10 years.
 
 # %% [markdown]
-# Sixteen cores of 5e10 FLOPs per second take one head of $d = 64$ through a billion tokens in minutes by FAVOR+
-# ($m = 256$), and in years by exact attention.
+# Sixteen cores of 5e10 FLOPs per second take one head of $d = 64$ through a billion tokens in minutes with FAVOR+
+# ($m = 256$), and in years with exact attention.
 #
 # Here exact attention is organised as in *Ring Attention* (Liu et al., 2023): keys and values travel round a ring of
 # workers, so that each worker sees those of all the others while it computes. The transfer is hidden behind the
@@ -733,7 +732,7 @@ for name in flops:
 # transfer takes 0.4 ms, in four rounds up the tree and four back, and a model has many heads.
 #
 # The assumed rate is typical of large matrix products. The next cell prints the rate of a core that also loads tokens
-# and computes exponentials. At the measured rate, the time of FAVOR+ rises like $L$, and that of exact attention like
+# and computes exponentials. At the measured rate, the time of FAVOR+ grows like $L$, and that of exact attention like
 # $L^2$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
@@ -767,8 +766,8 @@ show(
 # %% [markdown]
 # ## 6. Other machines, and what can go wrong
 #
-# The functions of this lesson do not say where the workers are. To have workers on other machines, type in a shell on
-# each machine
+# The functions of this lesson do not say where the workers are. To use workers on other machines, type in a shell on
+# each of them
 #
 # ```
 # dask scheduler --host 10.0.0.1                   # on one of them
@@ -829,7 +828,7 @@ except ValueError as error:
 # %% [markdown]
 # What if the scheduler dies? The client notices the broken connection at once, and every future raises an error,
 # whether its task was done or not: "Client lost the connection to the scheduler". If no connection breaks, as when a
-# machine is cut off, the time-out of `gathered` ends the wait. What was computed is then lost, because no process knows
+# machine is cut off, the timeout of `gathered` ends the wait. What was computed is then lost, because no process knows
 # any more which worker holds it. Long computations therefore write *checkpoints*, their intermediate results, to disk.
 
 # %%

@@ -43,8 +43,8 @@ checks.prefixes(prefixes)
 # ## 2. From last to first, without storing all
 #
 # *●●○ · 30 minutes.* The backward pass of training visits the shards from the last to the first, and
-# for each of them it needs the prefix $s_1 \oplus \dots \oplus s_i$ once more. To store all $N$
-# prefixes takes a lot of memory, and to compute each of them from the beginning takes about $N^2/2$
+# for each of them it needs the prefix $s_1 \oplus \dots \oplus s_i$ once more. Storing all $N$
+# prefixes takes a lot of memory, and computing each of them from the beginning takes about $N^2/2$
 # joins. *Checkpointing* lies in between: store only the prefix before each group of $g$ shards, and
 # recompute those inside a group when its turn comes.
 #
@@ -123,10 +123,10 @@ checks.rounds_pay_up_to(rounds_pay_up_to)
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # Row $j$ of exact causal attention costs $j$ products of a query with a key. Shard $i$ of $N$
-# therefore has a share of about $(2i - 1)/N^2$ of the work. The last of 16 has 31/256, where the mean
+# therefore does about $(2i - 1)/N^2$ of the work. The last of 16 has 31/256, where the mean
 # is 16/256, which is 1.94 times the mean. All others wait for it, so that almost half of the
 # machines' time is lost. Now cut the text into $2N$ pieces and give worker $i$ the pieces $i$ and
-# $2N + 1 - i$. Each worker then has a share of exactly $1/N$, because
+# $2N + 1 - i$. Each worker then does $1/N$ of the work, because
 # $(2i - 1) + (4N - 2i + 1) = 4N$ for every $i$.
 #
 # In linear attention no row costs more than another, whatever comes before it, so the load of
