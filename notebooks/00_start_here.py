@@ -6,7 +6,7 @@
 # > Afterwards you know what the course is about, in one formula, whether you are ready for it, and which lessons
 # > you want to read. Run each cell with Shift + Enter. After a break, choose *Run ▸ Run All Above Selected Cell*.
 #
-# In a transformer, the network behind today's language models, each word of a text looks at every other word to find
+# In a transformer, the network behind today's language models, each word of a text looks at the other words to find
 # those that matter to it. This step is called *attention*. A text twice as long has four times as many pairs of words,
 # so long texts become slow and expensive. This course is about a way around that. **Instead of comparing each word with
 # all others, describe each word by a list of numbers, add up the descriptions once, and let every word read from the
@@ -138,11 +138,12 @@ for word, weight in zip(words, weights / weights.sum(), strict=True):
 print(f"output {(weights * values).sum() / weights.sum():.2f}")
 
 # %% [markdown]
-# The exponential compares each query with each key, which makes $L^2$ comparisons for $L$ words. Suppose it were an
-# inner product of two lists of $F$ numbers, $e^{q^\top k/\sqrt d} \approx \varphi(q)^\top \varphi(k)$. Then the query
-# could be taken out of the upper sum, and out of the lower one in the same way:
+# The exponential compares each query with each key, which makes $L^2$ comparisons for $L$ words. Suppose it were, at
+# least approximately, an inner product of two lists of $F$ numbers,
+# $e^{q^\top k/\sqrt d} \approx \varphi(q)^\top \varphi(k)$. Then the query could be taken out of the upper sum, and out
+# of the lower one in the same way:
 #
-# $$\sum_j \varphi(q_i)^\top \varphi(k_j)\; v_j = \varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j .$$
+# $$\sum_j \varphi(q_i)^\top \varphi(k_j)\; v_j^\top = \varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j^\top .$$
 #
 # **The sum over the keys does not depend on $i$, so it is computed once, in $L$ steps, and read $L$ times.** A
 # function such as this exponential, which is an inner product in disguise, is called a *kernel*, and the numbers
