@@ -13,11 +13,12 @@
 # sum.**
 #
 # Here is what that does to a trained model. The text is an antibody, a protein of 122 symbols. A pretrained model of
-# antibodies computes 64 matrices of *attention weights* for it, each in a *head* of its own, and this is one of them. A
-# row belongs to the symbol that looks, the *query*; a column belongs to a symbol it looks at, the *key*. The first
-# matrix comes from exact attention, which compares every query with every key. For the second, each symbol was
-# described by 256 numbers, called *random features* (lesson 09). For the third it was described by 64 features that
-# were trained on other antibodies (lesson 17).
+# antibodies computes 64 matrices of *attention weights* for it, each in a *head* of its own, and we look at one of
+# them. A row belongs to the symbol that looks, the *query*, and a column to a symbol it looks at, the *key*. The
+# *output* of a query is the mean of one vector per key, its *value*, with the weights in that row. The first matrix
+# comes from exact attention, which compares every query with every key. For the second, each symbol was described by
+# 256 numbers, called *random features* (lesson 09). For the third it was described by 64 features that were trained on
+# other antibodies (lesson 17).
 
 # %% jupyter={"source_hidden": true} tags=["readme", "hide-input"]
 import json
@@ -80,8 +81,8 @@ show(
 
 # %% [markdown]
 # In this head, and in three others of six, the output computed from 256 random features is typically further from the
-# exact one than the plain mean of all values, here by a factor of 1.5 in squared error. With 64 trained features the
-# error is 0.09, and over the six heads, each on two antibodies, 0.06 to 0.47. Much of the course is about why this is
+# exact one than the plain mean of all values, here by a factor of 1.5 in squared error. With 64 trained features this
+# factor is 0.09, and over the six heads, each on two antibodies, 0.06 to 0.47. Much of the course is about why this is
 # so, and about what helps.
 #
 # These matrices show what is lost. Nothing is gained yet, because a text of 122 symbols is too short for 64 features to
@@ -122,8 +123,8 @@ show(
 #
 # In attention, each word $i$ has three vectors: a *query* $q_i$, which says what it is looking for; a *key* $k_i$, by
 # which others find it; and a *value* $v_i$, which is what it has to give. The query is compared with every key by an
-# inner product of $d$ numbers. The output is a weighted mean of the values, in which the keys that match the query
-# get the most weight:
+# inner product of two vectors of length $d$. The output is a weighted mean of the values, in which the keys that best
+# match the query get the most weight:
 #
 # $$o_i = \frac{\sum_j e^{q_i^\top k_j/\sqrt d}\; v_j}{\sum_j e^{q_i^\top k_j/\sqrt d}} .$$
 #
@@ -138,10 +139,10 @@ for word, weight in zip(words, weights / weights.sum(), strict=True):
 print(f"output {(weights * values).sum() / weights.sum():.2f}")
 
 # %% [markdown]
-# The exponential compares each query with each key, which makes $L^2$ comparisons for $L$ words. Suppose it were, at
+# Every query is compared with every key, which makes $L^2$ comparisons for $L$ words. Suppose the exponential were, at
 # least approximately, an inner product of two lists of $F$ numbers,
-# $e^{q^\top k/\sqrt d} \approx \varphi(q)^\top \varphi(k)$. Then the query could be taken out of the upper sum, and out
-# of the lower one in the same way:
+# $e^{q^\top k/\sqrt d} \approx \varphi(q)^\top \varphi(k)$. Then the query could be taken out of the sum in the
+# numerator, and in the same way out of the denominator:
 #
 # $$\sum_j \varphi(q_i)^\top \varphi(k_j)\; v_j^\top = \varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j^\top .$$
 #
@@ -159,13 +160,13 @@ print(f"output {(weights * values).sum() / weights.sum():.2f}")
 # 2. Let $x = (1, 2)$ and $y = (3, -1)$. What is $x^\top y$, and what is $\|x - y\|^2$?
 # 3. A hundred independent numbers have variance 4 each. What is the variance of their mean? How
 #    many numbers would make its *standard deviation* half as large?
-# 4. The number $\omega$ is standard normal. What is the mean of $\sin(2\omega)$? And is the mean of
+# 4. The random number $\omega$ is standard normal. What is the mean of $\sin(2\omega)$? And is the mean of
 #    $\cos(2\omega)$ about 0, about 0.14, or about 0.9?
 # 5. What is the real part of $e^{ia}\, \overline{e^{ib}}$, for real $a$ and $b$?
-# 6. `X` has shape (5, 3) and `Y` has shape (4, 3). What shapes have `X[:, None, :] - Y[None, :, :]`,
-#    the sum of its squares over the last axis, and `X @ Y.T`?
-# 7. $Q$, $K$ and $V$ are $1000 \times 10$ matrices. How many multiplications does $(Q K^\top)\, V$
-#    take, and how many $Q\, (K^\top V)$?
+# 6. `X` has shape (5, 3) and `Y` has shape (4, 3). What are the shapes of `X[:, None, :] - Y[None, :, :]`, of the sum
+#    of its squares over the last axis, and of `X @ Y.T`?
+# 7. $Q$, $K$ and $V$ are $1000 \times 10$ matrices. How many multiplications does $(Q K^\top)\, V$ take, and how many
+#    does $Q\, (K^\top V)$ take?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 eigenvalues = np.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]])
@@ -206,9 +207,9 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 # %% [markdown]
 # ## 3. The path, and its branches
 #
-# In the picture the filled circles are the *path*: enough to understand linear attention, to decide whether it helps,
-# and to use it. Each open circle is a *branch*, linked to the last lesson of the path that it needs. **Nothing on
-# the path needs a branch, so if you stay on the path you miss no step.**
+# In the picture, the filled circles are the *path*. It is enough to understand linear attention, to decide whether it
+# helps you, and to use it. Each open circle is a *branch*, linked to the last lesson of the path that it needs.
+# **Nothing on the path needs a branch, so if you stay on the path you miss no step.**
 #
 # **Before you look:** the path has fourteen lessons of 20 to 55 minutes. How many hours of reading is that: five, eleven
 # or twenty-five?
@@ -284,9 +285,8 @@ show(
 # The path takes about eleven hours to read, and its exercises take about thirteen more.
 
 # %% [markdown]
-# If you have only one afternoon, read what attention is (06), positive features (09), the sum that is computed once
-# (10), and a model that you can hear (18), and take on trust what lies between. Lecturers find plans in the folder
-# `kit`.
+# If you have only one afternoon, read about attention (06), positive features (09), the sum that is computed once (10)
+# and a model that you can hear (18), and take on trust what comes between. Lecturers find plans in the folder `kit`.
 
 # %% [markdown]
 # ## 4. Guess, run, check
@@ -295,9 +295,9 @@ show(
 # cell. Nothing that you write there is ever overwritten. The [glossary](glossary.md) lists terms and symbols, and the
 # [references](references.md) list all works that are cited.
 #
-# Lessons have exercises in the folder `exercises`, with solutions in `solutions`. **Below each answer, a check runs
-# your function and names the likely mistake if it finds one.** It also counts how much of the sheet you have done, and
-# `make lab` prints your progress. Here is question 3 as an exercise, with an answer that is wrong on purpose.
+# The exercises of the lessons are in the folder `exercises`, and their solutions in `solutions`. **Below each answer, a
+# check runs your function and names the likely mistake if it finds one.** It also counts the exercises that you have
+# done, and `make lab` prints your progress. Here is question 3 as an exercise, with an answer that is wrong on purpose.
 # **Before you run this:** what will the hint say?
 
 
