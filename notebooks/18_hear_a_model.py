@@ -456,9 +456,9 @@ print_table(("softmax", 0, 0), *(("window", band, 0) for band in BANDS))
 # {\sum_{j \in N_i} e^{t_{ij}} + \sum_{j \notin N_i} e^{t_{ij}}} ,$$
 #
 # and a window leaves out the second sum, in the numerator and in the denominator. A query that finds nothing in its
-# neighbourhood must then spread its whole mass over that neighbourhood. So a window lacks two things: *how much weight
-# is outside*, and the weighted mean of the values there. The cheapest estimate of both replaces each key outside by the
-# mean $\bar k_i$ of these keys. All of them then have the same weight:
+# neighbourhood must then spread its whole mass over that neighbourhood. So for each query a window lacks two things:
+# *how much weight is outside*, and the weighted mean of the values there. The cheapest estimate of both replaces each
+# key outside by the mean $\bar k_i$ of these keys. All of them then have the same weight:
 #
 # $$\sum_{j \notin N_i} e^{t_{ij}} v_j \approx e^{q_i^\top \bar k_i/\sqrt d} \sum_{j \notin N_i} v_j ,
 # \qquad \sum_{j \notin N_i} e^{t_{ij}} \approx n_i\, e^{q_i^\top \bar k_i/\sqrt d} .$$
@@ -483,7 +483,7 @@ for name, q_, k_ in zip(("block 2, head 4", "block 2, head 2"), q, k, strict=Tru
     print(f"{name:31}" + "".join(f"{value:9.1f}" for value in cells))
 
 # %% [markdown]
-# In the second head the weight outside is larger than the weight inside, and the mean key finds about half of it
+# In the second head more weight is outside than inside, and the mean key finds about half of the weight outside
 # ($e^{-0.8}$, in the median). In the first head, which is local, the estimate is far too low, because the keys outside
 # differ. This matters little there, because for the median query only a twentieth of the attention mass is outside.
 #
@@ -583,9 +583,9 @@ print("\nband 8, window + mean key:\n" + transcript("near and mean key", 8, 1))
 # ## 7. Other voices and single sentences
 #
 # Does the mean key also help with other voices, and with recordings shorter than 25 seconds? Now five plain sentences
-# are spoken by two voices of flite (slt and rms) and two of eSpeak NG (en-us and en-gb). One voice of each program is
-# also slowed down. Either all five sentences are in one clip, or each is alone, and we cut up the five sentences of the
-# reader in the same way. Fitted fractions and centroids are still those of the two clips of section 1.
+# are spoken by two voices of the synthesiser flite (slt and rms) and two of eSpeak NG (en-us and en-gb). One voice of
+# each program is also slowed down. Either all five sentences are in one clip, or each is alone, and we cut up the
+# reader's five sentences in the same way. Fitted fractions and centroids are still those of the two clips of section 1.
 #
 # **Before you run this:** a sentence alone is padded with 23 or more seconds of silence. What does the mean key average
 # then, and what mean(V)? Which of the two do you expect to lose fewer words of such sentences: the mean key, whose
