@@ -7,8 +7,8 @@
 # > Afterwards you can compute a *sliding window* of attention exactly and in linear time, summarise all other keys in
 # > the same denominator, and say for a given head which summary is worth its cost.
 #
-# An astronomer who adds up gravitational pulls computes the pull of each near star by itself, and treats a distant
-# galaxy as one heavy point. This is the idea of the *fast multipole method*, and appendix
+# An astronomer who adds up gravitational pulls computes the pull of each near star individually, and treats a distant
+# galaxy as one heavy point. This is the idea behind the *fast multipole method*, and appendix
 # [a8](a8_stars_and_charges.ipynb) shows how well it works. Attention, like gravity, is a sum over pairs. Which pairs
 # must it compute exactly, and which can it summarise?
 
@@ -26,17 +26,17 @@ from performer_course.figures import COLORS, compared, show
 # %% [markdown]
 # ## 1. Near in the text, or near in space
 #
-# Which keys are near a query? One answer is *near in the text*: the positions of query and key differ by little. Tokens
-# arrive in order of their position, so these keys cost nothing to find. But nothing in the formula of attention makes a
-# weight fall with $|i - j|$.
+# Which keys are near a query? One answer is *near in the text*: the positions of query and key are close together.
+# Tokens arrive in order of position, so finding these keys costs nothing. But nothing in the formula of attention makes
+# a weight fall with $|i - j|$.
 #
 # The other answer is *near in space*. The softmax kernel is a Gaussian kernel times a factor for each of the two norms
 # (lesson 02), so among keys of equal length a weight falls with $\|q_i - k_j\|$. Suppose that a cluster of keys lies
 # around a centre $c$, and split the weight: $e^{q^\top k/\sqrt d} = e^{q^\top c/\sqrt d}\, e^{q^\top (k - c)/\sqrt d}$.
-# Where the second factor is close to 1, all keys of the cluster get the weight of $c$, so the whole cluster is
-# summarised by this weight and the sum of its values. The *fast Gauss transform* (Greengard and Strain, 1991) also
-# expands the second factor in Taylor features. At degree 2 that takes $\binom{d+2}{2}$ features for each centre, 2,145
-# at $d = 64$, so in this lesson we use the centres alone.
+# Where the second factor is close to 1, all keys of the cluster get nearly the weight of $c$, so this weight and the
+# sum of the values summarise the whole cluster. The *fast Gauss transform* (Greengard and Strain, 1991) also expands
+# the second factor in Taylor features. At degree 2 that takes $\binom{d+2}{2}$ features for each centre, 2,145 at
+# $d = 64$, so in this lesson we use the centres alone.
 #
 # Which of the two do trained heads need? We ask six *antibody* heads on two chains each ($L = 122$, $d = 64$), two
 # *speech* heads ($L = 1{,}500$, $d = 64$), and the eight heads of lesson 16's decoder after *12,000 steps* of training
@@ -95,9 +95,9 @@ for kind, cases in CASES.items():
     equal[kind] = held(0 * q, 0 * k, CAUSAL[kind])[0]  # if all weights were equal
 
 # %% [markdown]
-# **Before you run this:** take the quarter of the keys nearest to a query in the text. If all weights were equal, it
-# would hold a quarter of the weight. How much does it hold in the typical antibody head: about a quarter, less than a
-# half, or three quarters?
+# **Before you run this:** take the quarter of the keys that are nearest to a query in the text. If all weights were
+# equal, it would hold a quarter of the weight. How much does it hold in the typical antibody head: about a quarter,
+# somewhat less than half, or about three quarters?
 
 # %% tags=["answer"]
 print("the quarter of keys    nearest in the text       heaviest            equal weights")
@@ -141,8 +141,8 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# Less than a half: in the typical antibody head the nearest quarter holds 0.44 of the weight, and the heaviest quarter
-# 0.77.
+# Somewhat less than half: in the typical antibody head the nearest quarter holds 0.44 of the weight, and the heaviest
+# quarter 0.77.
 
 # %% [markdown]
 # **In every trained head here the heaviest quarter of the keys holds more than half of the weight; the nearest quarter
@@ -175,10 +175,10 @@ print("largest difference from near_far.near_field below 1e-12:", bool(gap < 1e-
 
 # %% [markdown]
 # Our version computed all $L^2$ logits. `near_field` works on blocks of 64 rows. A block needs only its own tokens and
-# $b$ on each side, so the whole takes $O(L\,(b + 64)(d + e))$ operations. In formulas, the near field is often written
-# as the softmax of a *banded matrix*, and a banded matrix has zeros outside its band.
+# $b$ on each side, so the whole computation takes $O(L\,(b + 64)(d + e))$ operations. In formulas, the near field is
+# often written as the softmax of a *banded matrix*, and a banded matrix has zeros outside its band.
 #
-# **Before you run this:** suppose that somebody takes this literally, and the logits outside the window are zeros.
+# **Before you run this:** suppose that somebody takes this literally, and sets the logits outside the window to zero.
 # Queries and keys are normal, there are 64 tokens, and five diagonals ($b = 2$). How much of the weight leaves the
 # window: 5 %, 40 % or nearly 90 %?
 
@@ -196,7 +196,8 @@ print(f"with zeros {np.mean(outside):.1%} ± {np.std(outside):.1%} of the weight
 # **Outside a window the logit must be $-\infty$ and not zero, or a row averages nearly all the values.**
 #
 # How good is a window alone? We judge it by its normalised error: 0 is exact, and 1 is no better than
-# $\operatorname{mean}(V)$. The window gets a quarter of all pairs, and a sixteenth in the much longer speech.
+# $\operatorname{mean}(V)$. The window gets a quarter of all pairs, and a sixteenth of them in the much longer speech
+# recording.
 #
 # **Before you run this:** for the antibody heads, the windows hold up to 31 of 122 keys, and you saw how much of the
 # weight is in the nearest quarter of the keys. In how many of the twelve cases is the window better than
@@ -231,9 +232,9 @@ for kind, x in window.items():
 # %% [markdown]
 # ## 3. Summarise what a window drops
 #
-# A better idea is to summarise the far keys instead of dropping them. They are the *far field*. Write $N_i$ for the
-# keys in the window of query $i$. For every other key, we compute the weight from a *representative* $c_j$ instead of
-# $k_j$, and keep its own value $v_j$:
+# A better idea is to summarise the far keys instead of dropping them. Together they are called the *far field*. Write
+# $N_i$ for the keys in the window of query $i$. For every other key we compute the weight from a *representative* $c_j$
+# instead of $k_j$, but keep the key's own value $v_j$:
 #
 # $$o_i \approx \frac{\sum_{j \in N_i} e^{q_i^\top k_j/\sqrt d}\, v_j + \sum_{j \notin N_i} e^{q_i^\top c_j/\sqrt d}\, v_j}
 # {\sum_{j \in N_i} e^{q_i^\top k_j/\sqrt d} + \sum_{j \notin N_i} e^{q_i^\top c_j/\sqrt d}} .$$
@@ -246,8 +247,8 @@ for kind, x in window.items():
 # compute all this in linear time.
 #
 # Trained heads often put much weight on the first tokens, whatever the query. Such keys are called *attention sinks*
-# ([Xiao et al. (2023)](references.md#xiao-2023)). Where they are outside the window, the methods of this lesson treat
-# them as part of the far field.
+# ([Xiao et al. (2023)](references.md#xiao-2023)). Where a sink is outside the window, the methods of this lesson treat
+# it as part of the far field.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -328,8 +329,8 @@ show(
 # %% [markdown]
 # The reason is Jensen's inequality. The mean of $e^t$ is at least $e$ to the mean of $t$, so $n$ far keys have at least
 # $n$ times the weight of their mean. (The mean of all keys, which is used here, is nearly the mean of the far ones.)
-# The near keys therefore get more weight than they should, but less than in a window alone. How much does this summary
-# help?
+# The near keys therefore get more weight than they should, although less than in a window alone. How much does so crude
+# a summary help?
 
 # %% tags=["answer"]
 with_mean_key = judged(near_far.joint_attention)
@@ -354,17 +355,17 @@ print(f"all windows of text, decoder heads: lower in {(helped < alone).sum()} of
 
 # %% [markdown]
 # **With these windows one mean key in the denominator lowers the error in all 46 cases, in each to below that of
-# $\operatorname{mean}(V)$.** Over all 256 windows of text that we have for the decoder heads it helps in 255.
+# $\operatorname{mean}(V)$.** It also helps in 255 of the 256 windows of text that we have for the decoder heads.
 
 # %% [markdown]
 # ## 4. Three far fields at the same cost
 #
 # Centres and features cost more than one mean key, so we compare them at the same cost. The unit is what exact
-# attention spends on one key of a query, $d + e$ multiplications. A window costs $2b + 1$ units, and the mean key
-# costs 1. A centre costs 1.5 where $e = d$, because each key also looks for its nearest centre, and a feature costs 2,
+# attention spends on one key of a query, $d + e$ multiplications. A window costs $2b + 1$ units, and the mean key costs
+# one. A centre costs 1.5 where $e = d$, because each key also looks for its nearest centre, and a feature costs 2,
 # because queries and keys are both mapped. Lesson 14's card gives each method the same fraction of what exact attention
-# takes, half of it to the window where there are centres or features. For this reason $m$ stays below $L/2$, or below
-# $L/4$ with a causal mask.
+# takes, half of it to the window where there are centres or features. Because this fraction is less than one, $m$ stays
+# below $L/2$, or below $L/4$ with a causal mask.
 
 # %%
 COST = {"antibody": 1 / 4, "speech": 1 / 16, "12,000 steps": 1 / 4}
@@ -471,25 +472,25 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The window with 31 centres is best: it leaves 0.23, where the wider window leaves 2.75 and the window with features
-# 1.55.
+# The window with 31 centres is best: its normalised error is 0.23, compared with 2.75 for the wider window and 1.55 for
+# the window with features.
 
 # %% [markdown]
 # On this head, 61 centres without any window do as well. **At the same cost a window with a mean key beats one with
-# drawn features in all 46 cases, and a wider window in all antibody and speech cases.** Even with the narrow window of
-# the features it beats them in all antibody and speech cases, and in most decoder cases, because so few directions
-# estimate far weights badly.
+# drawn features in all 46 cases, and a wider window in all antibody and speech cases.** Even if the mean key gets only
+# the narrow window that the features have, it beats them in all antibody and speech cases, and in most decoder cases,
+# because so few directions estimate far weights badly.
 #
-# When do centres beat the mean key? They do on the four least local antibody heads. The errors of three starts of
-# k-means differ by a factor of two at most. But centres suit only keys like those they were found on. On the speech
-# head that attends locally, centres from ten seconds leave 0.09, more than the mean key, and centres from all thirty
-# seconds 0.006. At $L = 32$ a quarter of the work is four keys, too few to split, and the wider window wins in 21 of 32
-# decoder cases.
+# When do centres beat the mean key? Among the antibody heads, they do on the four that attend least locally, and the
+# errors of three starts of k-means differ by a factor of two at most. But centres suit only keys like those they were
+# found on. On the speech head that attends locally, centres from ten seconds have an error of 0.09, more than the mean
+# key, and centres from all thirty seconds one of 0.006. At $L = 32$ a quarter of the work buys four keys, too few to
+# split: in 21 of the 32 decoder cases a window of four keys is better than one of three with a mean key.
 
 # %% [markdown]
 # ## 5. One denominator or two
 #
-# Near and far field can also have a denominator each, and be blended with positive weights, as in
+# The near and the far field can also have separate denominators and be blended with positive weights, as in
 # `near_far.fmm_attention`. In the FMMformer of Nguyen et al. (2021) these weights are trained with the model. Let
 # $\operatorname{mean}(V)$ be the far field and $s$ the weight of the window. If row $i$ has the weight $m_i$ in its
 # window, the exact output is
@@ -497,13 +498,13 @@ show(
 # $$o_i = m_i\, \text{near}_i + (1 - m_i)\, \text{rest}_i ,$$
 #
 # so the best blend differs from row to row: it is $m_i$ if the rest is $\operatorname{mean}(V)$. One denominator
-# estimates $m_i$ for each row, and one $s$ for all rows cannot. The squared error is a parabola in $s$; we take its
-# minimum on the other texts of the same head, and for speech on its one text. The table shows medians and, in brackets,
-# the largest error.
+# estimates $m_i$ for each row, which one $s$ for all rows cannot do. The squared error is a parabola in $s$; we fit $s$
+# at its minimum on the other texts of the same head (the mean over texts), and for speech on the one text there is. The
+# table shows medians and, in brackets, the largest error.
 #
 # **Before you run this:** give the window of every head the weight $s = \frac12$, and $\operatorname{mean}(V)$ the
-# other half. Which heads suffer most from it, compared with a window alone: the decoder heads, which attend locally, or
-# the antibody heads?
+# other half. Which heads suffer most, compared with a window alone: the decoder heads, which attend locally, or the
+# antibody heads?
 
 
 # %% tags=["answer"]
@@ -545,13 +546,13 @@ for kind, of in BLENDS.items():
     print(f"{kind:12} s = {s[errors.argmin()]:.2f}, median {errors.min():.2f}")
 
 # %% [markdown] tags=["answer"]
-# The decoder heads suffer most: with $s = \frac12$ their error rises from 0.15 with the window alone to 0.28, while for
-# the antibody heads it falls from 1.55 to 0.68.
+# The decoder heads suffer most: their median error rises from 0.15 with the window alone to 0.28 with $s = \frac12$,
+# while on the antibody heads it falls from 1.55 to 0.68.
 
 # %% [markdown]
 # **A weight $s$ has to be fitted, at least to each kind of head; one denominator with a mean key needs no fit, and does
 # about as well on these heads.** One $s$ for a kind does as well on decoder and antibody heads, but it differs between
-# kinds. In lesson 18's whole speech model a fitted $s$ is slightly ahead at each of five bands.
+# kinds. In lesson 18's whole speech model a fitted $s$ is slightly ahead of the mean key at each of five bands.
 
 # %% [markdown]
 # ## 6. The rank of a far field
@@ -621,20 +622,20 @@ show(
 # weight, not because they are smooth: compared with its own largest value, the block above the diagonal has 191
 # singular values above a hundredth of it, and the same block of the other head has 181.
 #
-# Computing the near keys exactly and summarising the far ones: lesson 18 puts this into a whole model.
+# Lesson 18 puts this idea, exact near keys and a summary of the far ones, into a whole model.
 #
 # ## Take away
 #
 # - A window alone forces every query to take what is nearby. With a quarter of the keys that is worse than
 #   $\operatorname{mean}(V)$ on four of six antibody heads.
 # - Keep a summary of what a window drops, in the same denominator. Compared with the same window alone, one mean key
-#   helped in all 46 cases. At the same cost, centres do better on heads that attend to distant tokens, and drawn
-#   features do not.
+#   helped in all 46 cases. At the same cost, centres do better than a mean key on heads that attend to distant tokens,
+#   and drawn features do not.
 # - One weight $s$ for all rows must be fitted; one denominator gives each row a weight of its own.
 #
 # ## Where it breaks
 #
-# - A query that looks for one key far away gets the mean of many.
+# - A query that looks for a single distant key gets the mean of many.
 # - Centres from keys of a different distribution can do worse than the mean key.
 # - All this is about single heads and multiplications. In lesson 18 wider windows are as fast, and sometimes better.
 #
@@ -645,9 +646,9 @@ show(
 #
 # ## Further reading
 #
-# - [Nguyen et al. (2021)](references.md#nguyen-2021). Near and far field as an attention.
-# - [Beltagy et al. (2020)](references.md#beltagy-2020), [Zaheer et al. (2020)](references.md#zaheer-2020). Windows in
-#   use.
+# - [Nguyen et al. (2021)](references.md#nguyen-2021). The FMMformer: a near and a far field, blended.
+# - [Beltagy et al. (2020)](references.md#beltagy-2020), [Zaheer et al. (2020)](references.md#zaheer-2020). Models that
+#   use windows.
 # - [Greengard & Strain (1991)](references.md#greengard-1991), [Yang et al. (2003)](references.md#yang-2003). The fast
 #   Gauss transform.
 # - [Zhu & Soricut (2021)](references.md#zhu-2021), [Kang et al. (2023)](references.md#kang-2023),
