@@ -34,9 +34,9 @@ from performer_course.figures import COLORS, compared, show
 # (lesson 02), so among keys of equal length a weight falls with $\|q_i - k_j\|$. Suppose that a cluster of keys lies
 # around a centre $c$, and split the weight: $e^{q^\top k/\sqrt d} = e^{q^\top c/\sqrt d}\, e^{q^\top (k - c)/\sqrt d}$.
 # Where the second factor is close to 1, all keys of the cluster get nearly the weight of $c$, so this weight and the
-# sum of the values summarise the whole cluster. The *fast Gauss transform* (Greengard and Strain, 1991) also expands
-# the second factor in Taylor features. At degree 2 that takes $\binom{d+2}{2}$ features for each centre, 2,145 at
-# $d = 64$, so in this lesson we use the centres alone.
+# sum of the values summarise the whole cluster. The improved *fast Gauss transform* (Yang et al., 2003, after Greengard
+# and Strain, 1991) also expands the second factor in Taylor features. At degree 2 that takes $\binom{d+2}{2}$ features
+# for each centre, 2,145 at $d = 64$, so in this lesson we use the centres alone.
 #
 # Which of the two do trained heads need? We ask six *antibody* heads on two chains each ($L = 122$, $d = 64$), two
 # *speech* heads ($L = 1{,}500$, $d = 64$), and the eight heads of lesson 16's decoder after *12,000 steps* of training
