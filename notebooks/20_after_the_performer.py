@@ -12,7 +12,7 @@
 # it still know in the end?
 #
 # In this lesson $k$ and $q$ are what the state sees. If you want a feature map, give it $\varphi(k)$ and $\varphi(q)$.
-# There is no denominator, and section 7 explains why we may drop it.
+# There is no denominator; section 7 explains why.
 
 # %% tags=["recall"]
 import csv
@@ -60,8 +60,7 @@ def apart(a, b):
 #
 # Adding never looks at what $S$ says already. Decay multiplies everything old by a number $a$ in $[0, 1]$, the *gate*.
 # Correcting writes only the error $v - S^\top k$ of the state's answer, with a *strength* $\beta$. This third rule is
-# called the *delta rule*. One loop can do all three. In it, `log_decay` holds $\ln a$; `erase` is needed only in
-# section 3:
+# called the *delta rule*. One loop does all three. `log_decay` holds $\ln a$, and `erase` is needed only in section 3:
 
 
 # %%
@@ -162,12 +161,12 @@ show(
 #
 # $$M_{ij} = q_i^\top\, a_{j+1} a_{j+2} \cdots a_i\; k_j \qquad (j \le i).$$
 #
-# **A key is faded by the product of all gates after it, and not by its own, which acts before the key is written.** The
+# **A key is faded by the product of all gates after it, but not by its own, which acts before the key is written.** The
 # package takes the logarithm $\ln a \le 0$. A gate of 0, with $\ln a = -\infty$, is allowed and useful, because it
 # begins a new document.
 #
 # The outputs are the rows of $Mv$, so with the identity as values we see $M$ itself. The picture shows it for 48
-# tokens, with the single gate 0.9, with one gate per token, and with two channels whose gates are 0.7 and 0.98.
+# tokens, with the single gate 0.9, one gate per token, and two channels with gates 0.7 and 0.98.
 #
 # **Before you run this:** in the second case, token 24 has the gate 0. Which part of the triangle of weights goes dark?
 
@@ -202,7 +201,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The square of rows from 24 on and keys before 24 goes dark: from token 24 on it is as if the text began anew.
+# The square of rows from 24 on and keys before 24 goes dark, as if the text began at token 24.
 
 # %% [markdown]
 # ## 3. The delta rule is a step of gradient descent
@@ -324,12 +323,12 @@ print(f"two chunks by hand and delta_attention differ by {apart(xp.concat([first
 
 # %% [markdown]
 # As a matrix $M$, all of this is *semiseparable*: every block below the diagonal has at most rank $d$, because all that
-# late rows know of early keys went through one state. Dao & Gu (2024) call it *state space duality* that one map is
-# both a recurrence and such a matrix.
+# late rows know of early keys went through one state. That one map is both a recurrence and such a matrix is what Dao &
+# Gu (2024) call *state space duality*.
 #
-# Gates that close cause trouble for the chunk above. If a gate is 0, then $g_i - g_j$ is $-\infty - (-\infty)$, which
-# is NaN. And with one gate per channel, $e^{g_i - g_j}$ is a different vector for each pair. It is tempting to split it
-# into $(q_i e^{g_i})^\top (k_j e^{-g_j})$, but $e^{-g_j}$ grows as gates close: a kernel of ExecuTorch gave NaN where
+# Closing gates cause trouble in this chunk. If a gate is 0, then $g_i - g_j$ is $-\infty - (-\infty)$, which is NaN.
+# And with one gate per channel, $e^{g_i - g_j}$ is a different vector for each pair. It is tempting to split it into
+# $(q_i e^{g_i})^\top (k_j e^{-g_j})$, but $e^{-g_j}$ grows as gates close: a kernel of ExecuTorch gave NaN where
 # several gates of about $10^{-11}$ met in one chunk
 # ([pull request 21417](https://github.com/pytorch/executorch/pull/21417), July 2026).
 #
@@ -339,10 +338,10 @@ print(f"two chunks by hand and delta_attention differ by {apart(xp.concat([first
 #
 # ## 5. Levels: many states instead of one
 #
-# The halving sorts all pairs $j \le i$ into *levels*, as in appendix [a5](a5_on_the_gpu.ipynb). The level of a pair is
-# the number of binary digits of $i$ xor $j$, the bits in which $i$ and $j$ differ. So far all levels flowed into one
-# state. *Log-linear attention* (Guo et al., 2025) keeps a state for each level, and multiplies level $\ell$ by a weight
-# $\lambda_{i\ell} \ge 0$ that token $i$ brings along:
+# Halving sorts all pairs $j \le i$ into *levels*, as in appendix [a5](a5_on_the_gpu.ipynb). The level of a pair is the
+# number of binary digits of $i$ xor $j$, so it is set by the highest bit in which $i$ and $j$ differ. So far all levels
+# shared one state. *Log-linear attention* (Guo et al., 2025) keeps a state for each level, and multiplies level $\ell$
+# by a weight $\lambda_{i\ell} \ge 0$ that token $i$ brings along:
 #
 # $$o_i = \sum_{j \le i} \lambda_{i,\,\ell(i, j)}\, (q_i^\top k_j)\, v_j
 # = \sum_{\ell} \lambda_{i\ell}\; S_{i\ell}^\top q_i .$$
@@ -417,9 +416,9 @@ show(
 # ## 6. What a state can recall
 #
 # We write $n$ unit keys in random directions of $\mathbb{R}^d$ into a state, and ask for one of their values, which
-# have length 1 and mean zero. The baseline that always answers 0 has the squared error 1. Adding has the squared error
-# $(n-1)/d$, or $(n-1)/(d+n-1)$ if its answers are scaled by the best number. *Least squares*, the best fit to all $n$
-# examples, has $\max(0, 1 - d/n)$, but it needs a matrix of $d \times d$ numbers beside the state.
+# have length 1 and mean zero. The baseline that always answers 0 has squared error 1. Adding has the error $(n-1)/d$,
+# or $(n-1)/(d+n-1)$ if its answers are scaled by the best number. *Least squares*, the best fit to all $n$ examples,
+# has $\max(0, 1 - d/n)$, but it needs a matrix of $d \times d$ numbers beside the state.
 #
 # Under the delta rule, each later key removes on average the fraction $\beta/d$ of a value. Call the number of later
 # writes the *age* of a value. What remains of it is
@@ -516,9 +515,9 @@ for pairs in (16, 32, 64, 128, 256):
 # $e^{32 k^\top k'}$. There are five tasks in $\mathbb{R}^{32}$:
 #
 # - 48 different keys;
-# - 16 keys, written 16 times each in turn, the *latest* value asked;
+# - 16 keys, written 16 times each in turn (their *latest* values are asked for);
 # - the same in random order;
-# - 64 pairs of one document and 16 of the next, which is asked;
+# - 64 pairs of one document and 16 of the next (the 16 are asked for);
 # - 24 keys that are very similar (cosine 0.9).
 #
 # The gate of decay and the strength of the delta rule are chosen for each task on 40 texts, and judged on five other
@@ -616,7 +615,7 @@ print(f"24 very similar keys, their mean off: add {off['add']}, delta {off['delt
 # **With its strength chosen, the delta rule recalls at least as much as adding where random keys all differ, and more
 # than adding or decay where they are repeated.** At $\beta = 1$ it loses a third of what adding recalls of 48 keys.
 # Where the 16 keys come in turn, the 16 latest values are the last 16 writes, and decay with $a = 0.95$ recalls 0.94 of
-# them; in random order it recalls 0.68. For a new document a gate of 0 beats every constant one.
+# them; in random order it recalls 0.68. For a new document a gate of 0 beats every constant gate tried.
 #
 # Where keys are very similar, states that take the keys as they are fail. If we subtract the running mean key, adding
 # recalls 0.91 of these symbols instead of 0.09, for one more vector beside the state. If keys share more than their
@@ -626,12 +625,12 @@ print(f"24 very similar keys, their mean off: add {off['add']}, delta {off['delt
 # %% [markdown]
 # ## 7. Positive features as a memory
 #
-# Lesson 09 needed features whose products are never negative. Are they a good memory? Scale the features $\varphi(k)$
-# of each key to length 1, as models do with keys, and let $\hat\kappa$ be the cosine between the features of two
-# different keys. An additive state of such features has the error $(n-1)\,\mathbb{E}\hat\kappa^2$, so a feature map is
-# *worth* $D = 1/\mathbb{E}\hat\kappa^2$ directions. The table shows this worth for 512 features of random keys in
-# $\mathbb{R}^{16}$, and how much of $\mathbb{E}\hat\kappa^2$ is the square of the mean of $\hat\kappa$. Its last rows
-# are positive features with rows of $W$ of equal length, and with the mean feature subtracted.
+# Lesson 09 needed features whose products are never negative. Do they make a good memory? Scale the features
+# $\varphi(k)$ of each key to length 1, as models do with keys, and let $\hat\kappa$ be the cosine between the features
+# of two different keys. An additive state of such features has the error $(n-1)\,\mathbb{E}\hat\kappa^2$, so a feature
+# map is *worth* $D = 1/\mathbb{E}\hat\kappa^2$ directions. The table shows this worth for 512 features of random keys
+# in $\mathbb{R}^{16}$, and how much of $\mathbb{E}\hat\kappa^2$ is the square of the mean of $\hat\kappa$. Its last
+# rows are positive features with rows of $W$ of equal length, and with the mean feature subtracted.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -678,9 +677,9 @@ print(f"Fourier features by theory, over all draws:                 {predicted:.
 # **512 positive features are worth 6 directions at length 1, or 36 with their mean taken off, and at length 6 about a
 # quarter of 512, or 465 with rows of equal length.** Where keys are short, all keys look similar, also to Fourier
 # features, and the square of the mean is nearly all of $\mathbb{E}\hat\kappa^2$. Where keys are long, this mean is
-# small, but the features of the longest rows dominate, and pairs of keys that share such a feature have a large
-# $\hat\kappa$. Equal lengths repair most of this. In between the sign matters: at length 2 Fourier features are worth
-# 258, and positive ones 66.
+# small, but the features of the longest rows of $W$ dominate, and pairs of keys that share such a feature have a large
+# $\hat\kappa$. Equal lengths repair most of this. In between, signs matter: at length 2 Fourier features are worth 258,
+# and positive ones 66.
 #
 # A denominator needs terms that cannot cancel, and a memory does not, because multiplying an answer by one positive
 # number per query leaves the order of the symbols unchanged. So a state whose purpose is to recall may drop the
@@ -689,12 +688,12 @@ print(f"Fourier features by theory, over all draws:                 {predicted:.
 # ## 8. Train it
 #
 # Does training help a state to recall? The usual test is *multi-query associative recall* (Arora et al., 2023): a text
-# is a sequence of pairs, each a key and its symbol, and then some keys are asked. Ours has 16 pairs, of 128 keys and 64
-# symbols, and the model has one layer. Each token has a learned key of $d$ numbers, scaled to length 1, and a learned
-# value of 16. A token writes its value under the key of the token *before* it, which published models achieve with a
-# short convolution. As a consequence, every second write is useless, a key under the symbol before it, and the model
-# must learn to leave it out. Each token also has a learned gate and strength. The sharpness of softmax and the matrix
-# that reads symbols from answers are learned, too, and shared by all tokens.
+# is a sequence of pairs, each a key and its symbol, followed by questions for the symbols of some keys. Ours has 16
+# pairs, of 128 keys and 64 symbols, and the model has one layer. Each token has a learned key of $d$ numbers, scaled to
+# length 1, and a learned value of 16. A token writes its value under the key of the token *before* it, which published
+# models achieve with a short convolution. Every second write, a key under the symbol before it, is therefore useless,
+# and the model must learn to leave it out. Each token also has a learned gate and strength. The sharpness of softmax
+# and the matrix that reads symbols from answers are learned and shared by all tokens.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "recall"]
 PAIRS, KEYS, SYMBOLS, WIDTH, NEAR = 16, 128, 64, 16, 8
@@ -786,8 +785,8 @@ def trained(rule, d, seed=0, names=PAIRS, rate=0.03, steps=400):
 
 
 # %% [markdown]
-# In the first task all 16 keys differ, and all are asked. In the second there are four keys, written four times each,
-# and the *newest* symbol is asked. The baselines are counts, and "random keys" are the keys of section 6, with nothing
+# In the first task all 16 keys differ, and all are queried. In the second, four keys are written four times each, and
+# their *newest* symbols count. The baselines are counts, and "random keys" are the keys of section 6, with nothing
 # trained. Each rule learns the first task at $d = 8$, in 400 steps of 32 texts, and is judged on 500 new ones.
 #
 # **Before you run this:** with $d = 8$ and random keys, adding recalls 0.55 of 16 pairs. Training can move the keys,
@@ -846,8 +845,8 @@ print(
 # trained keys reach it, but for 128 keys in 8 dimensions it is hardly less than the $1/d$ of random ones. Learned
 # symbols and read-out help more.
 #
-# The package has a record of the same training for three seeds (which choose start and texts), four sizes of the state,
-# from a quarter of the number of pairs to twice that number, and three learning rates. Each row and size takes the rate
+# The package stores the results of the same training for three seeds (of start and texts), four sizes of the state,
+# from a quarter of the number of pairs to twice that number, and three learning rates. Each rule and size gets the rate
 # that does best on 500 other texts. A sixth rule joins: *softmax, slope*, whose exponents grow by a learned number with
 # each token, so that it can tell late tokens from early ones. The table shows means over seeds and, in brackets, the
 # distance of the farthest seed.
@@ -918,7 +917,7 @@ show(
 )
 
 # %% [markdown]
-# **Trained states that add or correct recall nearly the same where all keys differ, and correcting is ahead of the
+# **Trained states that add or correct recall nearly equally well where all keys differ, and correcting is ahead of the
 # other states where keys are repeated.** In the first task delta leads adding and decay, by 0.03 at most. With a row
 # for each pair, $d = 16$, adding recalls 0.93 of the symbols, where random keys give 0.84. A window takes its four
 # pairs out of the state, and the model learns to give the state less weight, which lifts the total from 0.66 to 0.84 at
@@ -926,9 +925,9 @@ show(
 # recalls everything with four numbers per key, but it keeps a cache of every pair.
 #
 # In the second task delta has 0.91 at $d = 8$ where decay has 0.73. A window with a state has 0.66, little above the
-# 0.60 of the window alone, because all it knows of time is near or far. Adding and plain softmax know nothing of time,
-# and cannot tell the newest symbol from the three older ones. With a slope softmax has 1.00: it lacked positions, not
-# memory.
+# 0.60 of the window alone, because all it knows about time is whether a token is near or far. Adding and plain softmax
+# know nothing of time, and cannot tell the newest symbol from the three older ones. With a slope softmax has 1.00: it
+# lacked positions, not memory.
 #
 # These are models of one layer on made-up texts, trained for 400 steps. In larger models the delta rule has been found
 # ahead of adding at recall (Yang et al., 2024).
@@ -957,7 +956,7 @@ print(f"two maps joined and the state differ by {apart(joined.B, again)}")
 # weights scored 0.01 instead of 0.97 on a test of school mathematics.
 #
 # A state is small and forgets, and a cache is large and exact. The models with states in this table are *hybrids*, with
-# a cache in a few layers. Look at the ratio in each row:
+# a cache in a few layers. Compare the ratios:
 #
 # | model, date | layers with a state : with a cache | source |
 # |---|---|---|
@@ -974,13 +973,13 @@ print(f"two maps joined and the state differ by {apart(joined.B, again)}")
 # | GLM-5.3-Flash, Aug 2026 | Kimi Delta Attention, 34 : 11, sparse cache | llama.cpp, [pull request 27752](https://github.com/ggml-org/llama.cpp/pull/27752) |
 # | Qwen3.8-Flash-Next, Aug 2026 | Gated DeltaNet, 36 : 12, sparse cache | ik_llama.cpp, [pull request 2365](https://github.com/ikawrakow/ik_llama.cpp/pull/2365) |
 #
-# We chose these rows: models with states, and two of a maker that went back. Models of 2026 without states, such as
-# GLM-5.2 and DeepSeek-V4, are left out, so this is no trend. The seven of 2026 with states have about 3 to 5 state
-# layers per cache layer, and six use the delta rule. In a *sparse* cache a learned indexer picks what a query reads.
-# MiniMax went back with M2. According to public summaries of its report, hybrids (also those with sliding windows) fell
-# behind on long texts, and states suffer in low precision and are hard to share between requests with the same
-# beginning. IBM went back with Granite 4.1 (April 2026). The table was checked in November 2026, and nothing in it was
-# measured here.
+# We chose these rows: models with states, and two from a maker that went back to caches. Models of 2026 without states,
+# such as GLM-5.2 and DeepSeek-V4, are left out, so this is no trend. The seven of 2026 with states have about 3 to 5
+# state layers per cache layer, and six use the delta rule. In a *sparse* cache a learned indexer picks what a query
+# reads. MiniMax went back with M2. According to public summaries of its report, hybrids (also those with sliding
+# windows) fell behind on long texts, and states suffer in low precision and are hard to share between requests with the
+# same beginning. IBM went back with Granite 4.1 (April 2026). The table was checked in November 2026, and nothing in it
+# was measured here.
 #
 # Now the state also forgets and corrects, and no longer imitates softmax. The course's own answer remains: keep exactly
 # what cannot be summarised, and summarise the rest.
@@ -989,7 +988,7 @@ print(f"two maps joined and the state differ by {apart(joined.B, again)}")
 #
 # - A state is a regression that runs while you read: adding does not look, a gate forgets, the delta rule corrects.
 # - One line with a gate, a strength and an erasing key is ten models, and in chunks one triangular system.
-# - Gates become sums of logarithms from token to token, computed by halving. Its levels, with weights, give log-linear
+# - Gates become sums of logarithms, computed by halving. The levels of halving, with weights, give log-linear
 #   attention.
 # - With its strength chosen, the delta rule is ahead of adding and decay where keys are repeated, and level with adding
 #   or a little ahead where all differ. At $\beta = 1$ it falls behind there as keys approach one per dimension.
