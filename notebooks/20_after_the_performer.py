@@ -226,8 +226,9 @@ show(
 
 # %% [markdown]
 # The factor $1 - \beta\|k\|^2$ must be in $[-1, 1]$, or the state may grow without bound, so models scale their keys to
-# length 1. Even $-1$ has a use. Read a string of bits with $\beta = 2$ at every 1 and $\beta = 0$ at every 0: a state
-# of one number changes its sign at each 1, so its sign says whether the number of ones is odd.
+# length 1. Even $-1$ has a use. Read a string of bits with $\beta = 2$ at every 1 and $\beta = 0$ at every 0, always
+# with $k = 1$ and $v = 0$: the state, one number that starts at 1, changes its sign at each 1, so its sign says whether
+# the number of ones is odd.
 #
 # The strength $\beta$ does two jobs at once: it says how much of the old answer to erase, and how much of the new one
 # to write. Some models separate them, with an *erasing key* $p$ and a gate $w$ on the value:
@@ -619,8 +620,8 @@ print(f"24 very similar keys, their mean off: add {off['add']}, delta {off['delt
 #
 # Where keys are very similar, states that take the keys as they are fail. If we subtract the running mean key, adding
 # recalls 0.91 of these symbols instead of 0.09, for one more vector beside the state. If keys share more than their
-# mean, only training, least squares (*MesaNet*, [arXiv:2506.05233](https://arxiv.org/abs/2506.05233)) or a cache will
-# help.
+# mean, what remains is training, least squares (*MesaNet*, [arXiv:2506.05233](https://arxiv.org/abs/2506.05233)) or a
+# cache.
 
 # %% [markdown]
 # ## 7. Positive features as a memory
