@@ -29,37 +29,38 @@ from performer_course.figures import COLORS, show
 #
 # Ask the questions in this order: the first "yes" tells you what to try first. If the whole model is not good enough
 # afterwards, go on to the next question. You need a few words to read the card. A *fused kernel* computes exact
-# attention without ever storing the table of weights. A *window* attends to the nearest keys only. It drops all other
-# keys, or it replaces them: by one *mean key*, or each of them by the nearest of a few *cluster centres* (centres, for
+# attention without ever storing the table of weights. A *window* attends to the nearest keys only. All other keys are
+# dropped, or replaced by one *mean key*, or each is replaced by the nearest of a few *cluster centres* (*centres* for
 # short; lesson 15). *Taylor* features replace $e^t$ by $1 + t$ or by $1 + t + \frac12 t^2$ (lesson 10). *Drawn*
 # features use random directions, as in lesson 09. The *normalised error* of an output is its squared error divided by
 # that of $\operatorname{mean}(V)$ (lesson 06).
 #
 # Questions 3 and 4 take one command. Store each head with `np.savez("head.npz", q=q, k=k, v=v)`, and run
 # `python -m performer_course.card head.npz --sample other.npz`, where `other.npz` holds $q$ and $k$ of another text,
-# because centres that were found on the judged text look too good. If the model uses rotary positions, store $q$ and
-# $k$ after the rotation, in both files (section 6). For a decoder, add `--causal`. The command prints ten methods, the
-# smallest error first. Each gets a quarter of exact attention's multiplications, except Taylor features, whose cost is
-# fixed.
+# because centres look too good on the text on which they were found. If the model uses rotary positions, store $q$ and
+# $k$ after the rotation, in both files (section 6). For a decoder, add `--causal`. The command prints the errors of ten
+# methods, the smallest first. Each method gets a quarter of exact attention's multiplications, except Taylor features,
+# whose cost is fixed.
 #
-# *Speech* is the encoder of a speech recogniser ($L$ = 1,500 keys, heads of width $d$ = 64, all 24 replaced). It is
-# judged by its wrong words, of 70 read aloud and of 395 synthetic ones; exact attention has 0 and 14. *Antibodies* is a
-# model of proteins ($L$ ≈ 120, $d$ = 64, all 64 heads replaced). It is judged by its *perplexity*: e to the mean
-# negative log-probability of a hidden letter, which says among how many letters the model still hesitates. The best
-# possible value is 1, exact attention has 1.58, and the mean of $V$ has 10.2. $m$ is the number of features.
+# *Speech* is the encoder of a speech recogniser ($L$ = 1,500 keys, heads of width $d$ = 64, all 24 replaced). We judge
+# it by how many words it gets wrong, of 70 read aloud and of 395 synthetic ones: 0 and 14 with exact attention.
+# *Antibodies* is a model of proteins ($L$ ≈ 120, $d$ = 64, all 64 heads replaced). We judge it by its *perplexity*: e
+# to the mean negative log-probability of a hidden letter, which says among how many letters the model still hesitates.
+# The best possible value is 1. With exact attention it is 1.58, and with the mean of $V$ in every head 10.2. $m$ is the
+# number of features.
 #
 # | | ask | if yes | measured | lessons |
 # |---|---|---|---|---|
-# | 1 | Is exact attention, with a fused kernel, fast enough, or a small part of the time? | Keep it. | Speech, one core: it takes 216 of the encoder's 810 ms, and no method below can save more. | 10, 18 |
-# | 2 | Must single facts from far back be found again? | Keep exact attention and its cache. The methods below summarise what is far. | A state of 256 features, $d$ = 64, has as many numbers as a cache of 132 tokens. | 12, 20 |
-# | 3 | Does a method with a *window* come first on most heads, or one with *centres*? Such heads attend locally, or to a few groups of similar keys. | A window as wide as time allows; measure one mean key for all keys outside it. With centres instead (each far key counts as the nearest of a few) speech was no faster than with exact attention. | Antibodies, window of 33 keys: 1.68 with a mean key, 1.82 alone. Speech, 49 keys: 4 and 35 wrong with a mean key, encoder 645 ms; 6 and 67 alone, 626 ms; with 16 centres 832 ms; exact 810 ms. Other voices, 756 words: 119 wrong with a mean key, 183 alone; 129 keys alone, no slower: 70, ahead with one synthesiser of two; exact 52. | 15, 18 |
+# | 1 | Is exact attention with a fused kernel fast enough, or only a small part of the running time? | Keep it. | Speech, one core: it takes 216 of the encoder's 810 ms, and no method below can save more. | 10, 18 |
+# | 2 | Must the model retrieve single facts from far back in the text? | Keep exact attention and its cache. The methods below summarise what is far. | A state of 256 features, $d$ = 64, has as many numbers as a cache of 132 tokens. | 12, 20 |
+# | 3 | Does a method with a *window* come first on most heads, or one with *centres*? Such heads attend locally, or to a few groups of similar keys. | A window as wide as time allows; measure whether one mean key for all keys outside it helps. With centres instead (each far key is replaced by the nearest of a few) the speech encoder was no faster than with exact attention. | Antibodies, window of 33 keys: 1.68 with a mean key, 1.82 alone. Speech, 49 keys: 4 and 35 wrong with a mean key, encoder 645 ms; 6 and 67 alone, 626 ms; with 16 centres 832 ms; exact 810 ms. Other voices, 756 words: 119 wrong with a mean key, 183 alone; 129 keys alone, no slower: 70, ahead of the mean key with one synthesiser of two; exact 52. | 15, 18 |
 # | 4 | Does *Taylor* come first? Then the scores of a query differ little. | Taylor features, after subtracting the mean of the keys. | Made-up scores of standard deviation ¼ ($L$ = 512, $d$ = 16), 17 features: a normalised error of 0.03; of ½: 0.12. | 10 |
-# | 5 | May you train? | Train features for each head, or the model with the attention that it will have. Keep $m < L/2$, in a decoder $m < L/4$: with more, features cost more than exact attention. | Antibodies, $m$ = 32: 1.59 and 1.61 (two seeds). Speech, $m$ = 64, 300 steps on two clips: 66 of 70 wrong. | 16, 17, 18 |
+# | 5 | May you train? | Train features for each head, or train the model with the attention that it will use. Keep $m < L/2$, in a decoder $m < L/4$: with more, features cost more than exact attention. | Antibodies, $m$ = 32: 1.59 and 1.61 (two seeds). Speech, $m$ = 64, 300 steps on two clips: 66 of 70 wrong. | 16, 17, 18 |
 # | 6 | None of these? | Keep exact attention. At a quarter of its multiplications drawn features came first on no head here, and on most were worse than the mean of $V$, even with keys shifted and directions sharpened. | Antibodies, $m$ = 64 > $L/2$: 2.6 to 2.8, where 65 Taylor features have 2.24. Speech, $m$ = 256, keys shifted: 69 or 70 of 70 wrong in three draws. | 14, 17, 18 |
 #
 # **Judge the whole model by the task it is for, and compare it with a window alone and with the mean of $V$.** In a
-# decoder, the methods of rows 3 and 4 need a memory that does not grow with the text. No trained text here is longer
-# than 1,500 tokens.
+# decoder, the methods of rows 3 and 4 need only a memory that does not grow with the text. No trained model here was
+# tested on texts of more than 1,500 tokens.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 
@@ -139,7 +140,7 @@ heard(6, "softmax", "0 0")
 # exact attention?
 
 # %% [markdown] tags=["answer"]
-# They are more expensive. In a decoder a row sees half of the keys on average, so features break even already at
+# They are more expensive. In a decoder a row sees half of the keys on average, so features already break even at
 # $m = L/4 = 100$.
 
 # %% [markdown]
@@ -155,8 +156,8 @@ heard(6, "softmax", "0 0")
 # - positive *features* as they are, with keys shifted (*centred*), and with directions sharpened as well (*dense*), as
 #   in sections 3 and 4.
 #
-# Moments and centres come from other text of the same head, or in the speech model from the first ten of thirty
-# seconds.
+# Centres, and the means and variances that sections 3 and 4 need (*moments* for short), come from other text of the
+# same head, or in the speech model from the first ten of thirty seconds.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -207,8 +208,9 @@ def heads(kind, turn=np.array):
 # %% [markdown]
 # **Before you run this:** match each head with the method that comes first on it: a window with a mean key, a window
 # with centres, or Taylor features. The first head belongs to the speech model and attends to its neighbours. The second
-# is in the last block of the antibody model and attends to certain residues, wherever they are. The third is made of
-# independent normal numbers of scale ½, so that the scores of a query have a standard deviation of about ¼.
+# is in the last block of the antibody model and attends to certain residues (letters of the protein), wherever they
+# are. The third is made of independent normal numbers of scale ½, so that the scores of a query have a standard
+# deviation of about ¼.
 
 # %% tags=["answer"]
 asked = {
@@ -272,8 +274,8 @@ show(
 # %% [markdown] tags=["answer"]
 # On the speech head a window with a mean key comes first, with a normalised error of 0.003; with centres of the first
 # ten seconds the window has 0.12, from each start. On the antibody head a window with ten centres comes first, with
-# 0.12, where a mean key leaves 0.44. On the third head Taylor features do, and 17 of them, at 0.04 of the
-# multiplications, have an error of 0.04.
+# 0.12, where a mean key leaves 0.44. On the third head Taylor features come first: 17 of them take 0.04 of the
+# multiplications and have an error of 0.04.
 
 # %% [markdown]
 # **At a quarter of the multiplications drawn features are not the best method on any of these three heads.** On the two
@@ -283,9 +285,10 @@ show(
 # %% [markdown]
 # ## 3. Shift the keys
 #
-# Two faults of drawn features can be mended without training. The first is that the means of trained queries and keys
-# are not near zero. Write $x = q\,d^{-1/4}$ for a scaled query, $y = k\,d^{-1/4}$ for a scaled key, and $z = x + y$,
-# whose length decides the error of a weight. Now subtract one vector $s$ from all keys, and let $s' = s\,d^{-1/4}$:
+# Two weaknesses of drawn features can be remedied without training. The first is that the means of trained queries and
+# keys are not near zero. Write $x = q\,d^{-1/4}$ for a scaled query, $y = k\,d^{-1/4}$ for a scaled key, and
+# $z = x + y$, whose length decides the relative error of a weight. Now subtract one vector $s$ from all keys, and let
+# $s' = s\,d^{-1/4}$:
 #
 # $$\begin{aligned}
 # x^\top (y - s') &= x^\top y - x^\top s' && \text{the last term is the same for all keys of a query, and cancels;} \\
@@ -300,8 +303,8 @@ show(
 #
 # We try the shift on 16 trained heads: all stored heads of the decoder after 12,000 steps, of the antibody model and of
 # the speech model. For each head, the cell prints the mean $\|z\|^2$ over the pairs of a text, and the errors of plain
-# and of centred features at half of exact attention's multiplications. This is enough for $m = L/4$ directions, or
-# about $L/8$ with a causal mask.
+# and of centred features at half of exact attention's multiplications. These pay for $m = L/4$ directions, or about
+# $L/8$ with a causal mask.
 #
 # **Before you run this:** the shift makes the mean of $\|z\|^2$ smallest, whereas the relative variance grows with
 # $e^{\|z\|^2}$. Must the median error therefore fall on all 16 heads? If not, does it fall on most of them?
@@ -361,11 +364,12 @@ print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
 # %% [markdown]
 # ## 4. Draw wide where the data are wide
 #
-# The second fault is that after the shift $z$ still spreads around its mean. By lesson 09 directions are drawn from a
-# bell curve centred at 0, but the mean $\mathbb{E}\, e^{\omega^\top z}$ comes from directions around $z$. Where $z$ is
-# long, hardly any draw gets there. The remedy is to draw from a wider bell curve: along each axis $i$ we stretch
-# $\omega_i$ by a factor $\sigma_i \ge 1$. *Importance sampling* corrects for this by multiplying each draw with the
-# ratio of the two densities. The query's feature gets the square root of this ratio, and so does the key's:
+# The second weakness is that after the shift $z$ still spreads around its mean. As lesson 09 showed, directions are
+# drawn from a normal distribution centred at 0, but the mean $\mathbb{E}\, e^{\omega^\top z}$ comes mostly from
+# directions around $z$. Where $z$ is long, hardly any draw gets there. The remedy is to draw from a wider normal
+# distribution: along each axis $i$ we stretch $\omega_i$ by a factor $\sigma_i \ge 1$. *Importance sampling* corrects
+# for this by multiplying each draw by the ratio of the two densities. We split this weight evenly and put its square
+# root into the query's feature and into the key's:
 #
 # $$\varphi(x) = \sqrt{\tfrac{1}{m} \textstyle\prod_i \sigma_i}\; \exp\Bigl(\sum_i \sigma_i \omega_i x_i
 # - \tfrac14 (\sigma_i^2 - 1)\, \omega_i^2 - \tfrac12 x_i^2\Bigr) .$$
@@ -376,7 +380,8 @@ print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
 #
 # $$\frac1m \Bigl[\, \prod_i \frac{1 + \rho_i}{2\sqrt{\rho_i}}\; e^{\rho_i z_i^2} - 1 \Bigr] .$$
 #
-# The exponent $z_i^2$ is multiplied by $\rho_i \le 1$, and in return there is a factor in front.
+# Compared with the formula of section 3, the exponent $z_i^2$ is multiplied by $\rho_i \le 1$, at the cost of a factor
+# in front.
 #
 # Which $\rho_i$ is best? We minimise the mean of the logarithm of the product over all pairs, so that no single pair
 # dominates. With $\lambda_i = \overline{z_i^2}$ the minimum is where $2\lambda_i\rho_i^2 + (1 + 2\lambda_i)\rho_i = 1$.
@@ -385,8 +390,8 @@ print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
 # the axes where the $\lambda_i$ differ most. These are the eigenvectors of the second moment of $z$. For centred keys
 # this moment is the covariance of the $x$ plus the covariance of the $y$.
 #
-# One number $\rho$ for all axes gives the feature map FAVOR++ (Likhosherstov et al., 2022), and one number for each
-# eigenvector the *dense-exponential* map (Likhosherstov et al., 2023). In this course, centred features with such
+# One number $\rho$ for all axes gives the feature map FAVOR++ (Likhosherstov et al., 2022), and one number per
+# eigenvector gives the *dense-exponential* map (Likhosherstov et al., 2023). In this course, centred features with such
 # directions are called *dense features*.
 
 
@@ -441,12 +446,12 @@ show(
 )
 
 # %% [markdown]
-# Rotating the data is the same as rotating $W$ the other way. The weight of a direction can be carried by one more
-# coordinate, which is 1 in every key and 0 in every query. So we can still call `favor_attention`, with $d + 1$
-# coordinates in place of $d$.
+# Rotating the data is the same as rotating $W$ the other way. The weight of a direction fits into one more coordinate,
+# which is 1 in every key and 0 in every query. We can therefore still call `favor_attention`, with $d + 1$ coordinates
+# instead of $d$.
 #
-# The cell follows the 16 heads from a quarter of exact attention's multiplications up to four times as many (the two
-# speech heads up to the cost of exact attention).
+# The cell measures plain, centred and dense features on the 16 heads, from a quarter of exact attention's
+# multiplications up to four times as many (on the two speech heads, up to as many as exact attention).
 #
 # **Before you run this:** sharpening lowers a mean square, which is dominated by rare, very large terms. With few
 # directions you hardly ever draw such a term. Will dense features beat centred ones on more heads with few directions,
@@ -497,8 +502,8 @@ axes[0].set_ylabel("normalised error")
 axes[0].legend(fontsize=11, loc="lower left")
 show(
     fig,
-    caption="Left of the vertical line features save multiplications; below the dotted line they beat mean(V). See on "
-    "which side of both the curves lie.",
+    caption="Left of the vertical line features save multiplications; below the dotted line they beat mean(V). See "
+    "whether a curve gets into the corner where they do both.",
     alt="Normalised error against the fraction of exact attention's multiplications, medians of heads with "
     f"their range, for plain, centred and dense features. {'; '.join(words)}.",
 )
@@ -515,7 +520,7 @@ show(
 # %% [markdown]
 # ## 5. Who wins
 #
-# Now all ten methods meet on all kinds of heads. Every method except Taylor features gets a quarter of exact
+# Now we compare all ten methods on all kinds of heads. Every method except Taylor features gets a quarter of exact
 # attention's multiplications. For features alone that makes $m = L/8$, or about $L/16$ with a causal mask. Besides the
 # 16 trained heads there are eight of the same decoder after 600 steps, and made-up heads of four scales: with
 # *independent* queries and keys, or with *aligned* ones, where each query equals its key. The picture has a column for
@@ -613,13 +618,14 @@ show(
 # %% [markdown]
 # **On every head and at every scale tried, a method that takes less than 0.27 of exact attention's multiplications
 # beats drawn features at a quarter.** The best methods of the columns take 0.32 at most, and on the 16 trained heads
-# they stay ahead when features get a half. Where scores are small, Taylor features come first; where attention is
-# local, a window; on the antibody heads a window with centres or a mean key, or centres. In only 9 columns, with other
-# draws in about as many, are features better than $\operatorname{mean}(V)$ at all.
+# they stay ahead even when features get half of exact attention's multiplications. Where scores are small, Taylor
+# features come first; where attention is local, a window; on the antibody heads a window with centres or a mean key, or
+# centres alone. Features are better than $\operatorname{mean}(V)$ in only 9 columns (with other draws in about as
+# many).
 #
 # The error of a head is only a first look. In the antibody model 64 dense features are worse than
-# $\operatorname{mean}(V)$ on nearly every head, and yet together they leave a perplexity below 3, whereas
-# $\operatorname{mean}(V)$ leaves 10. Lesson 17 asks why.
+# $\operatorname{mean}(V)$ on nearly every head, and yet the model that uses them in every head has a perplexity below
+# 3, whereas with $\operatorname{mean}(V)$ it has 10. Lesson 17 asks why.
 
 # %% [markdown]
 # ## 6. Rotary positions
@@ -627,14 +633,14 @@ show(
 # Most language models use *rotary position embeddings* (RoPE, lesson 07): they rotate pairs of coordinates of $q$ and
 # $k$ by angles that grow with the position. Can a shift still help?
 #
-# The folded cell rotates the 8 decoder heads (12,000 steps) and the 6 antibody heads, and judges each by the softmax of
-# its rotated scores, though none of these 14 heads was trained with rotary positions. Eight other heads were: the
-# *rotary* heads come from the same decoder, trained again with rotary positions in place of added ones ($L$ = 32, $d$ =
-# 8).
+# The folded cell rotates the 8 decoder heads (12,000 steps) and the 6 antibody heads, and compares each method with
+# softmax attention over the rotated queries and keys, although none of these 14 heads was trained with rotary
+# positions. Eight other heads were. These *rotary* heads come from the same decoder, trained again with rotary
+# positions in place of added ones ($L$ = 32, $d$ = 8).
 #
-# **Before you run this:** a shift removes what all positions have in common. On the rotary heads, a mean query and a
-# mean key make up 0.76 to 0.88 of the mean $\|z\|^2$ before the rotation. Does the rotation raise or lower the fraction
-# that a shift can remove?
+# **Before you run this:** a shift removes what all positions have in common. On the rotary heads, the mean query and
+# the mean key make up 0.76 to 0.88 of the mean $\|z\|^2$ before the rotation. Does the rotation raise or lower the
+# fraction that a shift can remove?
 
 
 # %% tags=["answer"]
@@ -734,22 +740,23 @@ print(
 )
 
 # %% [markdown] tags=["answer"]
-# It lowers it. On the rotary heads the shift removes about a third after the rotation, and on the antibody heads 0.12
-# to 0.15, where it removed 0.15 to 0.27 before. Once a mean query and a mean key are rotated, their score depends on
-# the distance between the positions, and one shift removes only what is the same at every position.
+# It lowers the fraction. On the rotary heads the shift removes about a third after the rotation, and on the antibody
+# heads 0.12 to 0.15, where it removed 0.15 to 0.27 before. Once the mean query and the mean key are rotated, their
+# score depends on the distance between the positions, and one shift removes only what is the same at every position.
 
 # %% [markdown]
 # Dense features at a half of the multiplications beat $\operatorname{mean}(V)$ on none of the 22 rotated heads. **The
-# rotation makes dense features worse on most heads that learned without it, and a window or centres still come first.**
-# (Many models pair neighbouring coordinates, not $i$ with $i + d/2$ as here. On the 14 heads rotated in that manner,
+# rotation makes dense features worse on most heads that were trained without it, and a window or centres still come
+# first.** (Many models pair neighbouring coordinates, not $i$ with $i + d/2$ as here. On the 14 heads rotated that way,
 # dense features beat $\operatorname{mean}(V)$ on one, and Taylor features come first on another.) A shift still helps:
 # it lowers the error on 20 of the 22 heads, but on only one of them below the error of $\operatorname{mean}(V)$.
 #
 # Three practical points follow. Take moments and centres from rotated queries and keys. Do not shift the keys before
 # the rotation: then even exact attention has a normalised error of 1.6 to 2.4 on the rotary heads, because $s$ is
-# rotated with the keys and no longer cancels. And do not rotate the features. Su et al. (2021, eq. 19) do so in the
-# numerator alone, because the denominator could become zero. That is another attention, for models trained with it:
-# with 32 directions on the antibody heads, the weights of about a tenth of the rows add up to less than 0, not to 1.
+# rotated with the keys and no longer cancels. And do not rotate the features. Su et al. (2021, eq. 19) do so, but only
+# in the numerator, because the denominator could become zero. The result is a different attention, for models trained
+# with it: with 32 directions on the antibody heads, the weights of about a tenth of the rows add up to less than 0, not
+# to 1.
 
 # %% [markdown]
 # ## 7. What else is done
@@ -759,23 +766,23 @@ print(
 # (Xiong et al., 2021), and clustering lets similar queries share one row (Vyas et al., 2020). State-space models learn
 # what their state forgets (Dao and Gu, 2024; lesson 20). Random features are also used for attention on graphs.
 #
-# The course began by asking whether attention can keep its answer if queries and keys are never compared one by one.
-# **In the trained models here drawn features keep the answer at no size tried that saves work.** Trained features keep
-# it in one of them (lesson 17). A window that is computed exactly, with a summary of all other keys, keeps most of it
-# in both pretrained ones (lessons 15 and 18).
+# The course began by asking whether attention can give the same answer if queries and keys are never compared one by
+# one. **In the trained models here drawn features preserve the answer at no size tried that saves work.** Trained
+# features preserve it in one of them (lesson 17). A window that is computed exactly, with a summary of all other keys,
+# preserves most of it in both pretrained models (lessons 15 and 18).
 #
 # ## Take away
 #
 # - Ask the card's questions in order: speed, single facts, what comes first on your own heads, training.
 # - Subtracting $s = \bar q + \bar k$ from the keys changes no attention and makes the mean $\|z\|^2$ smallest. Wider
-#   directions along the axes of the data multiply each $z_i^2$ by $\rho_i$. Both keep features unbiased, and cost
+#   directions along the axes of the data multiply each $z_i^2$ by $\rho_i$. Both leave the features unbiased, and cost
 #   almost nothing.
 # - At about a quarter of exact attention's multiplications another method beat drawn features in all 32 columns.
 #
 # ## Where it breaks
 #
-# - Moments and centres from a sample serve data like the sample. In a decoder they must not come from the text itself,
-#   because a mean sees what comes later.
+# - Moments and centres from a sample suit only data like the sample. In a decoder they must not come from the text
+#   itself, because a mean sees what comes later.
 # - The smallest mean of $\|z\|^2$ is not the smallest mean of $e^{\|z\|^2}$. Where a few keys are far from the others,
 #   centring can make it larger (exercise 3).
 # - The costs count multiplications, without exponentials, memory and the search for centres.
@@ -788,7 +795,7 @@ print(
 # ## Further reading
 #
 # - [Likhosherstov et al. (2022)](references.md#likhosherstov-2022). FAVOR++.
-# - [Likhosherstov et al. (2023)](references.md#likhosherstov-2023). A number for each axis.
+# - [Likhosherstov et al. (2023)](references.md#likhosherstov-2023). One number per axis.
 # - [Zheng et al. (2022)](references.md#zheng-2022). Random features as importance sampling.
 # - [Su et al. (2021)](references.md#su-2021). Rotary positions, also for linear attention.
 # - [Tay et al. (2022)](references.md#tay-2022). The other methods: [Dao et al. (2022)](references.md#dao-2022),
