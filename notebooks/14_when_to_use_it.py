@@ -386,9 +386,10 @@ print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
 # Which $\rho_i$ is best? We minimise the mean of the logarithm of the product over all pairs, so that no single pair
 # dominates. With $\lambda_i = \overline{z_i^2}$ the minimum is where $2\lambda_i\rho_i^2 + (1 + 2\lambda_i)\rho_i = 1$.
 #
-# Along which axes should we stretch? The smallest mean is a concave function of the $\lambda_i$, so it is lowest along
-# the axes where the $\lambda_i$ differ most. These are the eigenvectors of the second moment of $z$. For centred keys
-# this moment is the covariance of the $x$ plus the covariance of the $y$.
+# Along which axes should we stretch? Other axes have the same sum of the $\lambda_i$. The smallest mean adds up one
+# concave function of each $\lambda_i$, so it is lowest along the axes where they differ most. These are the
+# eigenvectors of the second moment of $z$. For centred keys this moment is the covariance of the $x$ plus the
+# covariance of the $y$.
 #
 # One number $\rho$ for all axes gives the feature map FAVOR++ (Likhosherstov et al., 2022), and one number per
 # eigenvector gives the *dense-exponential* map (Likhosherstov et al., 2023). In this course, centred features with such

@@ -71,17 +71,15 @@ checks.near_and_rest(near_and_rest)
 # Which of the two could copy one token over half a sequence, and which could copy each?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# Through $n$ layers of band $b$ information moves up to $n b$ tokens, so it takes $L/(2b)$ layers to
-# half a sequence: 32 for $L = 512$ and $b = 8$. With a far field every token reaches
-# every other in the first layer. But it travels in a sum over all keys, of $F$ features by $e + 1$
-# numbers, in which it is one term among $L$.
+# Through $n$ layers of band $b$ information moves up to $n b$ tokens, so it takes $L/(2b)$ layers to cross half a
+# sequence: 32 for $L = 512$ and $b = 8$. With a far field every token reaches every other in the first layer. But it
+# travels in a sum over all keys, of $F$ features by $e + 1$ numbers, in which it is one term among $L$.
 #
-# Either can copy one token, the same for all rows: the far field at once, if some feature is large
-# for that key and small for all others, and the queries have that feature alone; the band after its
-# 32 layers, if each has scores sharp enough to pass the token on. To copy *each* token over half a
-# sequence is a different task. Its matrix has $L/2$ rows with a one in a different column each, so
-# all its $L/2$ singular values are 1. A far field of one map has rank $F$ at most, so in one layer
-# it misses the matrix by at least $L/2 - F$ in squared Frobenius norm, of $L/2$. The band can do it,
-# because a shift by $b$ tokens lies in the band, and 32 such shifts, one after another, make
-# the copy. Reach is not the same as capacity: the far field has reach, the band has capacity, and
-# exact attention has both, at a cost of $O(L^2)$.
+# Either can copy one token, the same for all rows: the far field at once, if some feature is large for that key and
+# small for all others, and the queries have that feature alone; the band after its 32 layers, if the scores in each
+# layer are sharp enough to pass the token on. To copy *each* token over half a sequence is a different task. Its matrix
+# has $L/2$ rows with a one in a different column each, so all its $L/2$ singular values are 1. A far field of one map
+# has rank $F$ at most, so in one layer it misses the matrix by at least $L/2 - F$ in squared Frobenius norm, out of
+# $L/2$. The band can do it, because a shift by $b$ tokens lies in the band, and 32 such shifts, one after another, make
+# the copy. Reach is not the same as capacity: the far field has reach, the band has capacity, and exact attention has
+# both, at a cost of $O(L^2)$.
