@@ -113,9 +113,7 @@ k = xp.asarray(keys[[0, 1, 2, 3, 4, 5, 0, 1]])
 v = xp.asarray(np.stack([letters[x] for x in "ABCDEFXY"]))
 RULES = {"add": (None, None), "decay": (None, float(np.log(0.7))), "correct": (1.0, None)}
 wanted, shown = np.stack([letters[x] for x in "XYCDEF"]), {}
-print(
-    "squared error / square of the letter          X, Y   C to F   by hand and recurrence differ by"
-)
+print("squared error / square of the letter          X, Y   C to F   by hand minus recurrence")
 for rule, given in RULES.items():
     beta, log_decay = (None if x is None else x * xp.ones(8) for x in given)
     S, _ = by_hand(k, k, v, beta, log_decay)
@@ -281,11 +279,11 @@ def attend(q, k, v, beta=None, log_decay=None, erase=None):
 
 
 # %%
-print("                  by hand and recurrence   by hand and in chunks   differ by")
+print("largest entry of   by hand minus recurrence   by hand minus in chunks")
 for name, (keys, values, *rule) in MODELS.items():
     _, rows = by_hand(q, keys, values, *rule)
     _, same = recurrent.recurrence(q, keys, values, *rule[:2], erase=rule[2])
-    print(f"{name:17} {apart(same, rows):>22} {apart(attend(q, keys, values, *rule), rows):>23}")
+    print(f"{name:17} {apart(same, rows):>25} {apart(attend(q, keys, values, *rule), rows):>25}")
 
 # %% [markdown]
 # ## 4. Chunks, and gates that close
@@ -320,7 +318,7 @@ def chunk_by_hand(S, q, k, v, beta, a):
 S, first = chunk_by_hand(xp.zeros((d, e)), *(x[:40, ...] for x in (q, k, v, beta, token)))
 S, last = chunk_by_hand(S, *(x[40:, ...] for x in (q, k, v, beta, token)))
 rows = recurrent.delta_attention(q, k, v, beta, token)
-print(f"two chunks by hand and delta_attention differ by {apart(xp.concat([first, last]), rows)}")
+print(f"two chunks by hand minus delta_attention: {apart(xp.concat([first, last]), rows)}")
 
 # %% [markdown]
 # As a matrix $M$, all of this is *semiseparable*: every block below the diagonal has at most rank $d$, because all that
@@ -374,7 +372,7 @@ q, k, v, weights = (rng.normal(size=(L, n)) for n in (16, 16, 8, 7))
 table = np.take_along_axis(np.abs(weights), np.maximum(level_of(L), 0), axis=1)  # λ of each pair
 dense = np.tril(table * (q @ k.T)) @ v
 rows = by_levels(*(xp.asarray(x) for x in (q, k, v, np.abs(weights))))
-print(f"by states and by the masked table differ by {apart(rows, xp.asarray(dense))}")
+print(f"outputs by states minus outputs by the masked table: {apart(rows, xp.asarray(dense))}")
 
 # %% [markdown]
 # **Before you run this:** row 52 of 64 reads one state for each block of keys before it, and $52 = 110100$ in binary
@@ -947,7 +945,7 @@ guess, _ = recurrent.recurrence(*late, state=kept)  # eight tokens that are refu
 again, _ = recurrent.recurrence(*late, state=kept)  # back to `kept`, as if nothing had been
 joined = recurrent.then(recurrent.chunk_map(*early[1:]), recurrent.chunk_map(*late[1:]))
 print(f"the second try and the first differ by {np.abs(to_host(guess - again)).max()}")
-print(f"two maps joined and the state differ by {apart(joined.B, again)}")
+print(f"two maps joined minus the state: {apart(joined.B, again)}")
 
 # %% [markdown]
 # `chunk_map` computes what tokens do to *any* state, $S \mapsto AS + B$, and `then` joins two such maps. With them the
