@@ -427,7 +427,7 @@ show(
 # The delta rule thus has a *horizon* of about $d/\beta$ writes, and `theory.delta_recall` computes its whole error.
 #
 # **Before you run this:** 128 pairs, $d = 32$ and $\beta = 1$. The newest pair is recalled exactly. At about which age
-# does the squared error rise above 1: 5, 30 or 100?
+# does the squared error rise above 1: 5, 25 or 100?
 
 # %% tags=["answer"]
 d, n = 32, 128
