@@ -8,17 +8,17 @@
 # > that need no random features, say how well published features do, and train directions of your own.
 #
 # The Performer came with a promise: take a Transformer that is already trained, replace its attention, and carry on.
-# This is called *linearising*, or converting, a model. Proteins, whose chains are long, were to gain most. Does the
-# promise hold? Here we try it on a real model, in all of its 64 heads at once. Nothing gets faster in this lesson. Our
-# chains have about 115 letters, and at that length the two products of softmax attention are a small part of the
-# model's work. The question is whether the *answer* survives, because only then would speed on long chains be worth
-# having.
+# This is called *linearising*, or converting, a model. Models of proteins, whose chains are long, were expected to gain
+# most. Does the promise hold? Here we try it on a real model, in all of its 64 heads at once. Nothing gets faster in
+# this lesson. Our chains have about 115 letters, and at that length the two products of softmax attention are a small
+# part of the model's work. The question is whether the *answer* survives, because only then would speed on long chains
+# be worth having.
 #
 # The model is AntiBERTy (Ruffolo et al., 2021). Its 26 million parameters fill a file of 104 MB, which is not part of
 # the course; `make model` downloads it once. You do not need it. The queries, keys and values of six heads are stored
 # in `notebooks/data`, together with every result that needs the whole model. Cells that would run the model show this
-# *record* instead. If the model is on your machine, three of them run it again and stop with an error if it disagrees
-# with the record.
+# *record* instead. If the model is on your machine, three of these cells run it again, and stop with an error where it
+# disagrees with the record.
 
 # %% tags=["methods"]
 import csv
@@ -43,16 +43,16 @@ print(
 # ## 1. A masked language model of antibodies
 #
 # An antibody is made of two kinds of chain, heavy and light. Each is a word over an alphabet of twenty amino acids, and
-# an amino acid at its position in a chain is called a *residue*. What differs from antibody to antibody is the tip of a
-# chain, about 120 residues. AntiBERTy is a *masked language model*: it has read half a billion tips of antibody chains
-# with some residues hidden (*masked*), and has learned to predict these from all the others. It is an encoder as in
-# lesson 07, with 8 blocks of 8 heads and $d = 64$, in which every token sees all others, and it learned a vector for
-# each position. `antibody.load` reads its file without the library that wrote it, and `antibody.forward` is the model,
-# 25 lines on top of the functions you know.
+# an amino acid at its position in a chain is called a *residue*. Antibodies differ from one another in the tip of each
+# chain, about 120 residues. AntiBERTy is a *masked language model*: it has read half a billion such tips with some
+# residues hidden (*masked*), and has learned to predict the hidden ones from all the others. It is an encoder as in
+# lesson 07, with 8 blocks of 8 heads and $d = 64$, in which every token sees all others, with a learned vector for each
+# position. `antibody.load` reads its file without the library that wrote it, and `antibody.forward` is the model, 25
+# lines on top of the functions you know.
 #
-# We test on twelve antibodies that are medicines, which makes 24 chains. Twelve other antibodies are there for
-# *calibration*, which means that we fit to them what has to be fitted, and 48 more are there to train on. When we judge
-# the whole model, the test chains are *held out*: no direction, weight or mixture of ours was fitted to them.
+# We test on twelve antibodies that are medicines, which makes 24 chains. Twelve other antibodies are for *calibration*:
+# whatever has to be fitted to data is fitted to these. Another 48 are for training. When we judge the whole model, the
+# test chains are *held out*: no direction, weight or mixture of ours was fitted to them.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 for part in ("test", "calibration", "training"):
@@ -93,19 +93,19 @@ def scores(weights, attend, asked=ASKED):
 
 # %% [markdown]
 # Throughout the lesson we change one thing, `attend(i, q, k, v)`, the attention of block `i`. It takes the queries,
-# keys and values of its eight heads, `(8, L, 64)` each, and returns an array of the same shape. How well the model does
-# with a given `attend` is summed up in one number, the *perplexity* of the $N$ hidden residues $a_n$,
+# keys and values of its eight heads, `(8, L, 64)` each, and returns an array of the same shape. One number sums up how
+# well the model does with a given `attend`, the *perplexity* of the $N$ hidden residues $a_n$,
 #
 # $$\exp\Bigl(-\frac1N \sum_{n=1}^N \ln P(a_n)\Bigr) .$$
 #
 # It says among how many residues the model still hesitates: it is 1 for a model that is always certain and right, and
 # 20 for one that knows nothing. Because the model sees the text on both sides of a hidden residue, such a number is
 # also called a *pseudo-perplexity*. The *top-1 accuracy* is easier to picture: it is the fraction of hidden residues
-# that the model restores, because it gives them the largest probability of the twenty.
+# that the model *restores*, which means that it gives the right one of the twenty the largest probability.
 #
 # **Before you run this:** trastuzumab has 120 residues, and an eighth of them is hidden at a time. Where does the model
-# restore the larger fraction of them: in the frame, which all antibodies share, or in the loop, which each antibody
-# makes anew to grip something else?
+# restore the larger fraction of them: in the frame, which all antibodies share, or in the loop, which is different in
+# each antibody because each grips a different target?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -168,9 +168,9 @@ print(f"perplexity of the test, 24 chains: {perplexity('exact')[0]:.2f}")
 #
 # What do these heads attend to? Let $A$ $(L, L)$ be the weights of a head on a chain, $t = qk^\top/\sqrt d$ the scores,
 # and $H$ the entropy of a row of $A$, averaged over the queries. Then $e^H$ counts the keys that a query looks at: it
-# is $L$ for uniform weights, and 1 if a single key gets all the weight. The table shows seven such numbers. Look at how
-# much the 64 heads differ. The last two numbers are the exponents that decide how well plain features can do (lesson
-# 11).
+# is $L$ for uniform weights, and 1 if a single key gets all the weight. The table shows seven numbers for each head.
+# Look at how much the 64 heads differ. The last two numbers are the exponents that decide how well plain features can
+# do (lesson 11).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 HEADS = {
@@ -226,11 +226,11 @@ show(
 # than a twentieth of its weight.
 #
 # Now subtract from $A$ its mean row, the part that is the same for all queries. In the median head, ten singular
-# directions hold nine tenths of the squares of what remains. So $A$ is nearly *low-rank*, and weights of rank $r$ are
-# what linear attention with $r$ features has (lesson 10).
+# directions account for nine tenths of the sum of squares of what remains. So $A$ is nearly *low-rank*, and weights of
+# rank $r$ are what linear attention with $r$ features has (lesson 10).
 #
 # **Before you run this:** for the weights of a head we take the best matrix of rank 32, from their singular value
-# decomposition. Is the normalised error of its output about a hundredth, a tenth or a half?
+# decomposition. Is the normalised error of the output that it gives about a hundredth, a tenth or a half?
 
 # %% tags=["answer"]
 U, sizes, V = np.linalg.svd(A)
@@ -250,9 +250,9 @@ print(f"rank 32, all 64 heads: median {np.median(all_64):.3f}, largest {all_64.m
 # worst.
 
 # %% [markdown]
-# **Rank does not forbid 32 features that follow most of the 64 heads almost exactly.** But the best matrix knows the
-# chain it is made for, and it may have negative weights, so this is a limit and not a recipe. How do we *find* good
-# features?
+# **Rank does not forbid 32 features that follow most of the 64 heads almost exactly.** But the best matrix is computed
+# from the chain that it serves, and it may have negative weights, so this is a limit and not a recipe. How do we *find*
+# good features?
 #
 # ## 3. FAVOR+ in every head, as published
 #
@@ -262,8 +262,8 @@ print(f"rank 32, all 64 heads: median {np.median(all_64):.3f}, largest {all_64.m
 #
 # - *mean(V)*: each query gets the mean of all values. A hidden token then knows its position and one mean, which is the
 #   same for all.
-# - *By position*: the weights of each head, averaged over the calibration chains, heavy and light together, and used
-#   whatever residues a chain has.
+# - *By position*: the weights of each head, averaged over the calibration chains, heavy and light together. They are
+#   the same for every chain, whatever its residues.
 # - *A window*: softmax over the 16 positions on each side and nothing else; or a *mixture* of $p$ times this window and
 #   $1 - p$ times mean(V), with the $p$ of each head that fits the calibration chains best.
 # - *Deterministic feature maps* (lesson 10): ELU + 1, ReLU, and Taylor features, whose weights are $1 + t$.
@@ -440,12 +440,12 @@ print(f"rank correlation {spearmanr(log, measured).statistic:.2f}")
 #
 # ## 5. Repair with two moments of the data
 #
-# Lesson 14 had two remedies that need no training. *Centring* subtracts $\bar q + \bar k$ from the keys. Softmax does
-# not notice this change, and after it the mean of $z$ is 0. *Dense* features also rotate and widen the directions along
-# the axes of the second moment of $z$, for each head, as measured on the calibration chains. Shift and stretch are
-# folded into rows $[\omega, b]$ of 65 numbers, which `compare.fitted_directions` returns. `compare.with_weight_column`
-# appends a 0 to each query and a 1 to each key, so that $b$ is added to the exponent of each key's feature, and we call
-# `favor_attention` as before.
+# Lesson 14 had two remedies that need no training. *Centring* subtracts $\bar q + \bar k$ from the keys. This does not
+# change the softmax weights, and it makes the mean of $z$ zero. *Dense* features also rotate and widen the directions
+# along the axes of the second moment of $z$, for each head, as measured on the calibration chains.
+# `compare.fitted_directions` folds the shift and the stretch into rows $[\omega, b]$ of 65 numbers.
+# `compare.with_weight_column` appends a 0 to each query and a 1 to each key, so that $b$ is added to the exponent of
+# each key's feature, and we call `favor_attention` as before.
 
 
 # %% tags=["methods"]
@@ -474,20 +474,19 @@ without = [
 listed(drawn + without)
 
 # %% [markdown] tags=["answer"]
-# Yes, the shift of the keys alone brings the perplexity from 3.90 to 2.04.
+# Yes, the shift of the keys alone brings the perplexity down from 3.90 to 2.04.
 
 # %% [markdown]
-# Every head has means of its own, and the plain formula pays for them with the exponential of their square. **Centring
-# alone recovers more than half of what FAVOR+ loses, and 256 dense features do as well as 1,024 centred ones.**
-# Taylor's $1 + t$ about the mean key, with 65 features and no randomness, does as well as 128 dense features. And even
-# 1,024 dense features are no better than a window with mean(V).
+# Every head has means of its own, and with plain features the variance grows with the exponential of their square.
+# **Centring alone recovers more than half of what FAVOR+ loses, and 256 dense features do as well as 1,024 centred
+# ones.** Taylor's $1 + t$ about the mean key, with 65 features and no randomness, does as well as 128 dense features.
+# And even 1,024 dense features are no better than a window with mean(V).
 #
 # ## 6. Two parts of an error: bias and variance
 #
-# So far we have judged features by the normalised error of a head's output. In this model that yardstick misleads: 256
-# dense features are *worse* than mean(V) in most heads, and yet the perplexity is about 2 with them and 10 with
-# mean(V). What does the yardstick miss? An error over draws of $W$ has two parts (lesson 13). With $\hat o$ the output
-# of a head from one draw and $o$ the exact output,
+# So far we have judged features by the normalised error of a head's output. Is this the right yardstick when all heads
+# of a model are replaced at once? An error over draws of $W$ has two parts (lesson 13). With $\hat o$ the output of a
+# head from one draw and $o$ the exact output,
 #
 # $$\mathbb{E}\,\|\hat o - o\|^2 = \underbrace{\|\mathbb{E}\,\hat o - o\|^2}_{\text{bias}^2} +
 # \underbrace{\mathbb{E}\,\|\hat o - \mathbb{E}\,\hat o\|^2}_{\text{variance}} .$$
@@ -571,11 +570,12 @@ show(
 
 # %% [markdown]
 # **Over 16 methods of attention, perplexity has a rank correlation of 0.89 with the squared bias of the median head,
-# and of 0.56 with its whole error.** Over the drawn features alone the two numbers are 0.97 and 0.78. In this model
-# bias hurts more than noise. This is not a law. At equal bias, methods without noise still do better: with a bias² of
-# 0.61 to 0.66 the window has a perplexity of 1.82 and Taylor's $1 + t$ one of 2.24, while 1,024 features of FAVOR+ have
-# 3.90 and 64 centred ones 3.24. And it matters *which* part of an output is wrong: the window has more bias than Taylor
-# features of degree 2, and does better.
+# and of 0.56 with its whole error.** Over the drawn features alone the two numbers are 0.97 and 0.78. The whole error
+# misleads: 256 dense features are *worse* than mean(V) in most heads, and yet the perplexity is about 2 with them and
+# 10 with mean(V). In this model bias hurts more than noise. This is not a law. At equal bias, methods without noise
+# still do better: with a bias² of 0.61 to 0.66 the window has a perplexity of 1.82 and Taylor's $1 + t$ one of 2.24,
+# while 1,024 features of FAVOR+ have 3.90 and 64 centred ones 3.24. And it matters *which* part of an output is wrong:
+# the window has more bias than Taylor features of degree 2, and does better.
 #
 # The usual cure for noise is to *shrink* an estimate towards something safe, which trades noise for bias. Take $p$
 # times the features plus $1 - p$ times mean(V), with the $p$ of each head that minimises the error of its output on the
@@ -593,9 +593,9 @@ listed(ways)
 
 # %% [markdown]
 # With the smallest error in each head the model got worse, so this error was the wrong thing to minimise. But noise is
-# not harmless either. We can reduce it without touching the bias if we average the outputs of several draws, while a
-# single draw of more directions reduces both. And the relative variance of section 4 deserves a second chance: does it
-# order the 64 heads by their bias better than by their error?
+# not harmless either. If we average the outputs of several draws, we reduce the noise and leave the bias as it is,
+# while a single draw of more directions reduces both. The relative variance of section 4 also deserves a second chance:
+# is its order of the 64 heads closer to the order of their bias than to that of their whole error?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 ABLATION = table("ablation")
@@ -619,26 +619,27 @@ for m in (64, 256, 1024):
 # ## 7. Train the directions
 #
 # Directions need not be drawn. We can train them, while the model itself stays as it is, and section 2 did not rule out
-# that good ones exist. Take the rows $[\omega, b]$ of a head as parameters, start from the dense ones, and follow the
+# that good ones exist. Take the rows $[\omega, b]$ of a head as parameters, start from the dense ones, and go down the
 # gradient of a loss that measures how far the estimated weights $\hat A$ are from the exact $A$. This is
 # *distillation*: the features learn to imitate softmax. The loss is the *Kullback–Leibler divergence* (KL). With the
 # features $\varphi_f(q) = e^{\omega_f^\top q'}$ and $\varphi_f(k) = e^{\omega_f^\top k' - \|k'\|^2/2}$, where $q'$ and
-# $k'$ include the 0 and the 1 that go with $b$,
+# $k'$ include the appended 0 and 1, so that $b$ takes part in the products,
 #
 # $$\mathrm{KL}(A \,\|\, \hat A) = \frac1L \sum_{ij} A_{ij} \ln \frac{A_{ij}}{\hat A_{ij}}, \qquad
 # \hat A_{ij} = \frac{w_{ij}}{\sum_l w_{il}}, \qquad w_{ij} = \sum_{f=1}^m \varphi_f(q_i)\, \varphi_f(k_j) .$$
 #
 # We may leave out the factor $e^{-\|q'\|^2/2}$, because a factor common to all weights of a row cancels in the
 # division. The gradient is short: as for any softmax,
-# $\partial\,\mathrm{KL}/\partial \ln w_{ij} = (\hat A_{ij} - A_{ij})/L$, and the derivative of a feature is easy,
-# because it is an exponential. `antibody.divergence` returns the KL and its gradients for all heads at once, for
-# vectors of any norm.
+# $\partial\,\mathrm{KL}/\partial \ln w_{ij} = (\hat A_{ij} - A_{ij})/L$, and a feature, being an exponential, is easy
+# to differentiate. `antibody.divergence` returns the KL and its gradients for all heads at once, for vectors of any
+# norm.
 #
-# Let us train one head, 0.5, for a few seconds on one chain, trastuzumab's, and look at it on another, pembrolizumab's.
-# For comparison the table has dense directions as drawn, directions trained on the 96 training chains, and mean(V).
+# Let us train one head, 0.5, for a few seconds on one chain, the heavy chain of trastuzumab, and test it on another,
+# pembrolizumab's. For comparison the table has dense directions as drawn, directions trained on the 96 training chains,
+# and mean(V).
 #
-# **Before you run this:** on pembrolizumab, will 64 directions trained on trastuzumab alone be as close to softmax as
-# 64 trained on 96 chains, none of which is pembrolizumab's?
+# **Before you run this:** on pembrolizumab, will 64 directions that were trained on trastuzumab alone be as close to
+# softmax as 64 that were trained on 96 chains, none of them from pembrolizumab?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 h, m = 1, 64  # head 0.5
@@ -723,13 +724,14 @@ show(
 # %% [markdown]
 # **On pembrolizumab 64 directions trained on 96 chains are closer to softmax than 1,024 drawn ones, in each of our six
 # heads.** On trastuzumab, from which the drawn ones have their moments, they are closer in five. Queries and keys may
-# even have a $W$ each (*two W* in the tables). Then $w_{ij}$ is no longer a kernel, and attention does not need one.
+# even have different matrices $W$ (*two W* in the tables). Then $w_{ij}$ is no longer a kernel, and attention does not
+# need one.
 #
 # Head 0.5 is an easy one. `python -m tools.record.directions` trained all 64 heads in the same way, on the 96 chains,
 # in minutes on two cores. Each head is trained independently of the others, and no weight of the model changes. Each
-# row of the next table is a kind of directions, with their number and a seed. Look at the last two columns, the
-# perplexity and the fall of mean $\ln P$. The columns before them show the KL, averaged over the heads, at the start of
-# the training and at its end.
+# row of the next table is one kind of directions, with their number and a seed. Look at the last two columns, the
+# perplexity and the fall of mean $\ln P$. The two columns before show the KL, averaged over the heads, at the start and
+# at the end of the training.
 #
 # **Before you run this:** 64 dense directions had a perplexity of 2.67, and softmax has 1.58. Will 32 trained
 # directions come closer to softmax than the window with mean(V), which has 1.73?
@@ -801,9 +803,9 @@ show(
 # %% [markdown]
 # **With 32 or 64 trained directions in each head, the mean $\ln P$ of the test residues falls by about 0.01.** There
 # are eight such results, with one $W$ or two, 32 or 64 directions, and two seeds. Each is within two of its standard
-# errors of no loss, but all eight lose. With 16 directions the loss is plain. A second $W$ adds less than a second seed
-# changes. Between plain FAVOR+ and these results neither the model nor the function `favor_attention` has changed, only
-# $W$, a shift of the keys and one more coordinate.
+# errors of no loss, but all eight lose. With 16 directions the loss is clear. A second $W$ makes less difference than a
+# second seed. Between plain FAVOR+ and these results neither the model nor the function `favor_attention` has changed,
+# only $W$, a shift of the keys and one more coordinate.
 #
 # Is it the lemma of lesson 09 that helps, or the start from moments? An *ablation* takes both away. *Plain
 # exponentials* are the features $e^{\omega^\top q'}$ and $e^{\omega^\top k' + b}$, without $-\|k'\|^2/2$, trained for
@@ -824,16 +826,16 @@ for row in ABLATION:
 
 # %% [markdown]
 # What random features contributed is the form, exponentials of projections divided by their sum, and not their
-# distribution. Once $W$ is trained, we need neither the norm that makes drawn features unbiased nor a start from
-# moments.
+# distribution. Once $W$ is trained, we need neither the factor $e^{-\|k'\|^2/2}$ that makes drawn features unbiased nor
+# a start from moments.
 #
 # ## 8. Fine-tune the whole model
 #
 # The Performer paper replaces the attention and then *fine-tunes* the whole model, so that it learns to live with its
 # features. `python -m tools.record.tuning` did this on the 96 training chains, with 64 features in each head. It also
 # fine-tuned the model with softmax, because the data alone might help. Follow each row from left to right as the steps
-# go on. A method is judged on its *own W*, with which the weights learned, or on a *fresh W* that no run has seen. A
-# range covers two runs and, where $W$ is fresh, also three draws in the first and the last column.
+# go on. A method is judged on its *own W*, with which its weights were trained, or on a *fresh W* that no run has seen.
+# A range covers two runs and, where $W$ is fresh, also three draws in the first and the last column.
 #
 # **Before you run this:** 80 steps change all 26 million parameters. Do they get the plain Performer further than the
 # trained directions, which changed none?
@@ -872,15 +874,15 @@ for method in ("softmax", "trained, kept"):
 # %% [markdown]
 # **In 80 steps at one learning rate, the plain Performer goes from a perplexity of 10 to 2.3 on its own $W$, and is
 # still improving.** On fresh draws it is between 3.9 and 5.4. Redrawn at every step, it ends between 3.15 and 3.57 on
-# any draw. We did not try more steps, and the trained directions had seen 1,600 chains where the Performer saw 640. At
-# this rate, which was chosen for plain FAVOR+, further steps harm the trained directions a little, and perhaps the
-# model with softmax.
+# any draw. We did not try more steps, and the trained directions had seen 1,600 chains, the Performer only 640. At this
+# rate, which was chosen for plain FAVOR+, further steps harm the trained directions a little, and perhaps the model
+# with softmax.
 #
 # ## 9. Try a window first
 #
-# Before you train anything, try a window with mean(V), which was the strongest baseline. Do features do better if a
-# window computes the neighbours exactly? The $p$ of each head is fitted as before. The column on $\ln P$ now compares
-# with the window and mean(V), so positive numbers are worse than this baseline.
+# Before you train anything, try a window with mean(V), the strongest of our baselines. And do features do better if a
+# window takes care of the neighbours exactly? The $p$ of each head is fitted as before. The column on $\ln P$ now
+# compares with the window and mean(V), so positive numbers are worse than this baseline.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 listed(
@@ -897,16 +899,16 @@ listed(
 )
 
 # %% [markdown]
-# **Mixed with a window, 64 dense directions are better than mean(V), by more than twice the standard error; to trained
-# ones a window adds nothing visible.** The dense directions are a single draw, and lesson 18 replaces them with a
-# single mean key. A window of 33 keys is a quarter of these chains; of longer chains it would be less.
+# **Mixed with a window, 64 dense directions do better than mean(V) does, by more than twice the standard error. Trained
+# directions gain nothing visible from a window.** The dense directions are a single draw, and lesson 18 replaces them
+# with a single mean key. A window of 33 keys covers a quarter of these chains, and would cover less of longer ones.
 #
 # Sometimes we should leave attention alone. Here its own products are 4 % of a block's multiplications (section 1), and
 # this model knows no more than 512 positions.
 #
-# Finally, were we lucky with the residues? The next table repeats the comparison on all eight groups. Dense features
-# show the best of their three draws, and trained directions the better of two seeds. Compare the order with the one you
-# know.
+# Finally, were we lucky with the residues? The next table repeats the comparison on all eight groups. For dense
+# features it shows the best of their three draws, and for trained directions the better of two seeds. Compare the order
+# with the one you know.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 whole = [row for row in CURVE if row["passes"] == "8"]
@@ -928,9 +930,9 @@ for row in whole:
 # ## What is useful, then?
 #
 # In the decoder of lesson 16 and in this model plain features do badly if nothing is trained. Centring and moments help
-# a lot, although in the decoder they help less, the longer it was trained. **In this protein model ($L = 122$,
-# $d = 64$) directions that were trained for the KL of each head do nearly everything, with $m = 32$ as with 64.** Of
-# these two numbers 32 is below $L/2$.
+# a lot, although in the decoder they help less the longer it was trained. **In this protein model ($L = 122$, $d = 64$)
+# directions that were trained for the KL of each head keep nearly all that softmax achieves, with $m = 32$ as with
+# 64.** Of these two numbers, only 32 is below $L/2$, where features save work.
 #
 # The whole course asks whether an answer survives. Here one has survived, in a whole pretrained model with linear
 # attention in every head. It took training, and it was one model. In the speech model of lesson 18, with 1,500 tokens,
@@ -943,14 +945,14 @@ for row in whole:
 # - The baselines of this model are strong. A window with mean(V), which has no features, beats 1,024 published ones.
 # - Above 1, the size of `relative_variance` says only that you should measure. Yet it puts the 64 heads nearly into the
 #   order of FAVOR+'s bias, with a rank correlation of 0.8.
-# - The smallest error of each head is not the aim. Shrunk towards mean(V), heads have a smaller error where the mixture
-#   was fitted, and the model gets worse.
-# - Directions need not be drawn. With 32 or 64 that were trained for each head, the mean $\ln P$ falls by about 0.01 on
-#   these chains, and plain exponentials do as well as trained random features.
+# - The smallest error in each head is not the aim. Shrunk towards mean(V), the heads have smaller errors where the
+#   mixture was fitted, and yet the model gets worse.
+# - Directions need not be drawn. With 32 or 64 trained for each head, the mean $\ln P$ falls by about 0.01 on these
+#   chains, and plain exponentials do as well as trained random features.
 #
 # ## Where it breaks
 #
-# - This was one model and one family of proteins, whose chains resemble each other. On other chains, and in a language
+# - This was one model and one family of proteins, whose chains resemble one another. On other chains, and in a language
 #   model, measure again.
 # - Where a head puts its weight on one token, an *attention sink*, mean(V) is a poor baseline. [CLS] and [SEP] are not
 #   sinks here.

@@ -27,7 +27,7 @@ from performer_course import attention, checks, near_far, projections
 # `attention.favor_attention(q, k - s, v, W)`
 #
 # with $m$ new normal directions, independent or orthogonal, and one shift $s$ of $d$ numbers, the same for all keys. In
-# use, the shift must be fixed before a chain is known, so $s$ comes from the calibration chain alone. Choose it such
+# practice, the shift must be fixed before a chain is known, so $s$ comes from the calibration chain alone. Choose it so
 # that the quantity that makes features err (lesson 14) is on average as small as a shift can make it. Return `True` if
 # on the new chain the *expected* squared error of the output, summed over all its rows, is less than half of the
 # squared error of mean(V) there, and `False` otherwise. Estimate the expectation by the mean over `draws` draws of $W$
@@ -62,11 +62,11 @@ checks.can_be_replaced(can_be_replaced)
 # %% [markdown]
 # ## 2. The baseline to beat
 #
-# *●○○ · 25 minutes.* (The heads in between are the ones to replace, if nothing else speaks against it. Features miss
-# what a sharp head attends to, and mean(V) already follows a nearly uniform one.) Heads of a protein model often attend
-# to their neighbours, and for them mean(V) is too easy a baseline. The one to beat knows the neighbours and uses no
-# features at all. Let $N$ be the output of softmax over the nearest keys, $|i - j| \le \text{band}$, and $U$ the output
-# of mean(V). The baseline is
+# *●○○ · 25 minutes.* (The heads in between are the ones to replace, unless something else rules it out. Features miss
+# what a sharp head attends to, and mean(V) is already close to a nearly uniform one.) Heads of a protein model often
+# attend to their neighbours, and for them mean(V) is too easy a baseline. The one to beat knows the neighbours and uses
+# no features at all. Let $N$ be the output of softmax over the nearest keys, $|i - j| \le \text{band}$, and $U$ the
+# output of mean(V). The baseline is
 #
 # $$p\, N + (1 - p)\, U , \qquad 0 \le p \le 1 ,$$
 #
@@ -183,8 +183,8 @@ dict(Trusting(zipfile.ZipFile(io.BytesIO(file))).load())
 #   storage; or it has more entries than its storage;
 # - the result is anything other than a dict of arrays.
 #
-# Every size is at least 1. You may build on `Trusting` or start afresh. (It is no crime to read a number of a storage
-# twice, because tensors may overlap. But with a stride of 0, a file of 1 kB can ask for 1 TB.)
+# Every size is at least 1. You may build on `Trusting` or start afresh. (Reading a number of a storage twice is
+# allowed, because tensors may overlap. But with a stride of 0, a file of 1 kB can ask for 1 TB.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "read_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -260,7 +260,8 @@ checks.read_weights(read_weights)
 # takes away the same kind of thing in each head, what is special about a token. The mean squared error of the outputs
 # does not tell the two parts apart, so it does not order methods by the perplexity of the model. Perplexity also
 # depends on which residue was missed, and an error along a direction that the last matrix does not read costs nothing.
-# So we measure heads to find out why; whether a model can be converted, only its own task tells.
+# So we measure heads to find out why a replacement works or fails, but only the model's own task tells whether it can
+# be converted.
 #
 # **A sink.** It is not good news, because mean(V) is the wrong baseline there. It gives the sink the weight $1/L$, and
 # anything that gives the sink its proper weight beats it. A fair baseline gives a weight $w$ to the sink and $1 - w$ to
@@ -274,13 +275,13 @@ checks.read_weights(read_weights)
 # $$o = \frac{e^{t_0} v_0 + \sum_{j > 0} \varphi(q')^\top \varphi(k_j')\, v_j}
 # {e^{t_0} + \sum_{j > 0} \varphi(q')^\top \varphi(k_j')} ,$$
 #
-# which costs $O(L d)$ more. In the synthetic head the squared error falls to less than a third of what the baseline
-# has. This is near-and-far attention again, and a decoder may keep the first key in its state.
+# which costs $O(L d)$ more. In the synthetic head the squared error falls to less than a third of the error of this
+# baseline. This is again attention with a near and a far part, and a decoder may keep the first key in its state.
 #
-# **Trust.** The SHA-256 says that you have the file that the publisher means, to the last bit. It must reach you by
-# another route than the file, because somebody who can change one on the way could also change the other. It does not
-# say what the file does. A hostile publisher, or one whose machine was broken into before the sum was computed, states
-# the correct sum of a hostile file. Refusing names gives a different guarantee: reading this file calls nothing but
+# **Trust.** The SHA-256 says that you have the file that the publisher means, to the last bit. It must reach you by a
+# different route from the file, because somebody who can change one on the way could also change the other. It does not
+# say what the file does. A hostile publisher, or one whose machine was broken into before the hash was computed, states
+# the correct hash of a hostile file. Refusing names gives a different guarantee: reading this file calls nothing but
 # what you listed, no matter who wrote it. For this reason `np.load` refuses pickled objects unless you ask for them.
 #
 # Neither of the two looks at the numbers. Weights can be wrong, or trained to fail on inputs that somebody chose, in a

@@ -41,16 +41,16 @@ def _chains(seed, calibration=None, **new):
 FOLLOWED = "features have a seventh of mean(V)'s error on this head: compare them with softmax."
 SHARP = "you accept a sharp head, on which features have a larger error than mean(V)."
 POOLED = "you average outputs of many draws, but a model has one draw: average their losses."
-UNIFORM = "features err little here, but mean(V) errs less: compare the two, over all draws."
+UNIFORM = "features err little here, but mean(V) errs less: compare the two over all draws."
 ROWS = "a third of the rows equal mean(V) already: sum the errors of all rows before you divide."
 OUTPUTS = "a few pairs or weights err badly, the output does not: measure outputs, of the given v."
-HALF = "the bound is less than half of mean(V)'s squared error: no other fraction, no root."
+HALF = "the bound is less than half of mean(V)'s squared error: take no other fraction and no root."
 KEYS = "the keys are far from 0: softmax does not notice a shift of the keys, features do."
 QUERIES = "the queries are far from 0: the shift that makes q' + k' short has a term for them."
 ALIKE = "softmax notices a shift of the queries, which all look at the same keys: shift the keys."
 NEW = "the head is sharp on one chain and not on the other: judge it on the new one."
 BEFORE = "the shift is fixed before the new chain is known: take it from the calibration chain."
-RUINED = f"most draws do well on this head, a few ruin it: the mean of {DRAWS} draws, no median."
+RUINED = f"most draws do well here, a few ruin it: take the mean of {DRAWS}, not the median."
 UNSCALED = "you subtract the shift from k, not from k' = d^{−1/4} k: compute it from q and k."
 
 
@@ -315,7 +315,7 @@ PLACE = "entry i is number offset + Σ iₙ strideₙ of its storage."
 
 @check(says=[PLACE, NAMES])
 def read_weights(read):
-    """read(data, sha256): {name: array} of a good file; ValueError, and no call, for another."""
+    """read(data, sha256): {name: array} of a good file; ValueError, and no call, for any other."""
     goods = [(_file(content), expected) for content, expected in _good()]
     for data, expected in goods:
         try:
