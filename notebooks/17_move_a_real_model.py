@@ -432,11 +432,11 @@ print(f"rank correlation {spearmanr(log, measured).statistic:.2f}")
 
 # %% [markdown]
 # The predicted order resembles the measured one a little, with a rank correlation of 0.42. The predicted sizes mean
-# nothing: how can we predict $10^{29}$ and measure 1.70? The variance of a weight is exact, but the step from there to
-# the output, which is a ratio, is only a first-order approximation. Positive weights divided by their sum give an
-# average of the values, whatever the weights are, so no error can be larger than the largest distance between two
-# values. Far below 1, `relative_variance` promises an estimate near its mean. Above 1 it says only one thing:
-# *measure*.
+# nothing: how can we predict errors up to $10^{29}$ and measure at most 1.70? The variance of a weight is exact, but
+# the step from there to the output, which is a ratio, is only a first-order approximation. Positive weights divided by
+# their sum give an average of the values, whatever the weights are, so no error can be larger than the largest distance
+# between two values. Far below 1, `relative_variance` promises an estimate near its mean. Above 1 it says only one
+# thing: *measure*.
 #
 # ## 5. Repair with two moments of the data
 #
