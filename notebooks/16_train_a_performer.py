@@ -6,7 +6,7 @@
 # > descent. The little JAX that is used is explained.
 # >
 # > Afterwards you can differentiate attention with random features, replace the attention of a trained model and
-# > measure how much of its benefit is kept, and fine-tune the model for one $W$ or for any.
+# > measure how much of the benefit of attention is kept, and fine-tune the model for one $W$ or for any.
 #
 # So far queries and keys were given to us. In a model they are *learned*, and nothing in the training makes them suit
 # random features. In this lesson a small decoder learns to write, first with softmax attention. Then we replace its
@@ -39,9 +39,9 @@ jax.config.update("jax_enable_x64", True)
 # %% [markdown]
 # ## 1. Gradients through random features
 #
-# How does an output of attention change when its query changes? Write $q'_i$ and $k'_j \in \mathbb{R}^d$ for queries
-# and keys times $d^{-1/4}$, $A$ $(L, L)$ for the attention weights, $v_j \in \mathbb{R}^e$ for the values and
-# $o_i = \sum_j A_{ij} v_j$ for an output. The softmax has the derivative
+# How does an output of attention change when its query changes? Write $q'_i$ and $k'_j \in \mathbb{R}^d$ for the scaled
+# queries and keys, $q_i$ and $k_j$ times $d^{-1/4}$. Write $A$ $(L, L)$ for the attention weights,
+# $v_j \in \mathbb{R}^e$ for the values and $o_i = \sum_j A_{ij} v_j$ for an output. The softmax has the derivative
 # $\partial A_{ij} / \partial q_i' = A_{ij} (k_j' - \sum_l A_{il} k_l')$, and therefore
 #
 # $$\frac{\partial o_i}{\partial q_i'} = \sum_j A_{ij}\, (v_j - o_i)\, k_j'^\top
@@ -50,8 +50,8 @@ jax.config.update("jax_enable_x64", True)
 # This is a matrix $(e, d)$, the covariance of values and keys under the attention weights of the query.
 # *Backpropagation* multiplies it from the left by $g_i^\top$, where $g_i$ is the gradient of the loss with respect to
 # the output $o_i$. The gradient with respect to $q_i$ instead of $q_i'$ has one more factor $d^{-1/4}$. The next cell
-# compares this formula with `jax.grad`. There `argnums` lists the arguments to differentiate with respect to, and
-# `static_argnames` lists those that are not arrays.
+# compares this formula with `jax.grad`. In it, `argnums` lists the arguments with respect to which JAX differentiates,
+# and `static_argnames` lists those that are not arrays.
 
 
 # %%
@@ -94,7 +94,7 @@ print("formula and jax.grad agree to 1e-12:", bool(difference < 1e-12))
 #
 # The mean over draws, $\mathbb{E}$, is the exact derivative of the exact weight. But the output divides by a sum of
 # estimated weights, so it and its gradients also have a bias, of order $1/m$ (lesson 13). We divide the size of each
-# error by the size of what is estimated, and take the median of 16 draws of orthogonal directions.
+# error by the size of the quantity that is estimated, and take the median over 16 draws of orthogonal directions.
 #
 # **Before you run this:** with 64 directions the output is off by about a tenth of its size. Each term of the exact
 # derivative has a factor $k'$, which here has a length of about 0.6, while each term of the estimate has
@@ -132,7 +132,7 @@ print(f"\nmean(V): output {baseline:.3f}; its gradients with respect to q and k 
 #
 # **The errors of the output and of its three gradients all fall nearly like $m^{-1/2}$.** Are gradients harder to
 # estimate than the output? A fair comparison needs another unit, because most of the output is easy. The weights of
-# short queries and keys are nearly equal, so the output is mostly mean(V), which we get without knowing $q$ and $k$.
+# short queries and keys are nearly equal, so the output is mostly mean(V), which needs no knowledge of $q$ and $k$.
 # Only a small part of the output depends on them, and the size of this part is the error of mean(V). In this unit, the
 # error of the output is the root of its *normalised error* (lesson 06). The next cell divides it by the error of each
 # gradient, for queries and keys with entries of three sizes. At a ratio of 1 both are equally far off.
@@ -162,10 +162,10 @@ for size in (0.1, 0.35, 0.7):
 
 # %% [markdown]
 # For these independent queries and keys, the output in this unit and its gradient with respect to the keys are equally
-# far off, within a factor of two. The gradient with respect to the queries is less far off where queries and keys are
-# short. To first order, the mean of the directions, $\bar\omega$, adds $\bar\omega^\top k_j'$ to the score of key $j$.
-# This is the same for every query, so it has no gradient with respect to the query. `theory.gradient_mse` predicts the
-# mean squared error of this gradient, to first order in $1/m$.
+# far off, within a factor of two. Where queries and keys are short, the gradient with respect to the queries is less
+# far off. To see why, note that to first order the mean of the directions, $\bar\omega$, adds $\bar\omega^\top k_j'$ to
+# the score of key $j$. This is the same for every query, so it has no gradient with respect to the query.
+# `theory.gradient_mse` predicts the mean squared error of this gradient, to first order in $1/m$.
 #
 # If new directions are drawn at each step, an optimiser averages over $W$ as well, and so minimises the mean of the
 # loss over all $W$. If the directions stay, each gradient is the exact gradient of another model, the one with the
@@ -175,12 +175,12 @@ for size in (0.1, 0.35, 0.7):
 #
 # The text is Python's own manual. We keep its thirty most frequent characters and write `·` for all others, such as x
 # and j. Every tenth block of 4096 characters is held out as the *test set*, and the rest is the *training set*. (We do
-# not hold out the last part, because the manual is alphabetical and its end is unlike its beginning.) To compare
-# learning rates we would need a third part, a *validation set*, but we try only one for each kind of training. There is
-# one more trap: the manual repeats itself, and whole paragraphs occur in several topics.
+# not hold out the last part, because the manual is in alphabetical order and its end is unlike its beginning.) To
+# compare learning rates we would need a third part, a *validation set*, but we use only one rate for each kind of
+# training. There is one more trap: the manual repeats itself, and whole paragraphs occur in several topics.
 #
 # **Before you run this:** 39 % of the characters belong to paragraphs that occur more than once. Of all pieces of 33
-# characters in the held-out blocks, how many occur word for word in the blocks for training if nothing is done about
+# characters in the held-out blocks, what fraction occurs word for word in the training blocks if nothing is done about
 # repeated paragraphs: a twentieth, a fifth, or more than a third?
 
 # %% tags=["answer"]
@@ -217,8 +217,8 @@ print(f"pieces that occur in the training set: {overlap(*split(data.text())):.0%
 print(f"and with each paragraph once {overlap(held_out, to_learn):.0%}")
 
 # %% [markdown] tags=["answer"]
-# More than a third: 48 % of the pieces occur word for word in the blocks for training. With each paragraph kept once,
-# 3 % remain.
+# More than a third: 48 % of the pieces occur word for word in the training blocks. With each paragraph kept once, 3 %
+# remain.
 
 # %% [markdown]
 # ### A leak between training and test
@@ -247,11 +247,12 @@ print(words(held_out[4, 400:520]))
 
 # %% [markdown]
 # The model is `transformer.forward` of lesson 07, with two blocks, four heads of $d = 8$, and windows of 32 characters.
-# Its keyword `attend` puts another attention into every block. What an attention needs besides queries, keys and values
-# is passed in a second dict, `fixed`, which is *not* trained. Two functions serve the whole lesson. `by_features` below
-# is linear attention with positive features of the directions `W`, with shifted keys and a weight for each direction.
-# `by_map`, which is folded, has the feature maps without randomness of lesson 10: ELU + 1, ReLU, and a constant, which
-# makes each head return mean(V) of the positions that it may see. It can also return zeros, which removes attention.
+# Its keyword `attend` puts another attention into every block. Whatever an attention function needs besides queries,
+# keys and values is passed in a second dict, `fixed`, which is *not* trained. Two functions serve the whole lesson.
+# `by_features` below is linear attention with positive features of the directions `W`, with shifted keys and a weight
+# for each direction. `by_map`, in a folded cell, has the feature maps without randomness of lesson 10: ELU + 1, ReLU,
+# and a constant, which makes each head return mean(V) of the positions that it may see. It can also return zeros, which
+# removes attention.
 
 
 # %%
@@ -329,19 +330,19 @@ print(f"{sum(a.size for a in start.values()):,} parameters")
 # gradient by the root of the running mean of its square. All parameters then move at about the same pace, the *learning
 # rate* `rate`. It rises over the first steps (*warm-up*) and then falls to 0. (Many training loops also limit the
 # length of the gradient, by *gradient clipping*; ours does not.) Each character is predicted from the true characters
-# before it, not from the model's own predictions; this is *teacher forcing*.
+# before it, not from the model's own predictions, which is called *teacher forcing*.
 #
-# The decoder takes 600 steps with 16 windows each. We compare it with baselines of three kinds:
+# We train the decoder for 600 steps with 16 windows each, and compare it with baselines of three kinds:
 #
-# - Six tables: all symbols equally likely, symbols by their frequency, and *n-gram counts* of what followed the last
-#   one to four symbols in the training text. Where such a run never occurred, shorter runs are used (Witten & Bell,
-#   1991).
+# - Six tables: all symbols equally likely, symbols by their frequency, and *n-gram counts*, which predict from what
+#   followed the last one to four symbols in the training text. Where such a run never occurred, shorter runs are used
+#   (Witten & Bell, 1991).
 # - A model trained in the same way *without* attention, which knows the current character and its position.
 # - An *ablation*: the trained decoder itself, with its attention replaced by mean(V).
 #
 # **Before you run this:** in 600 steps the decoder reads 307,200 characters, fewer than the training text has, while
-# the counts use all of it. But the decoder looks at up to 32 characters. Will it have fewer bits than a table of counts
-# that looks at the last two?
+# the counts use all of it. But the decoder looks at up to 32 characters, and a table of counts after two symbols only
+# at the last two. Which has fewer bits per character?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -436,27 +437,27 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# No, the decoder has more bits than counts after two symbols: 2.999 and 2.725. It has fewer than counts after one
-# symbol, 3.515, and than the model without attention, 3.532, and it writes pieces of words. With mean(V) swapped in it
-# has 3.714. The curve ends at 2.87 bits on training text. The difference from held-out text, where it has 3.00, is the
+# The table of counts: it has 2.725 bits, and the decoder has 2.999. The decoder has fewer than counts after one symbol,
+# 3.515, and than the model without attention, 3.532, and it writes pieces of words. With mean(V) swapped in it has
+# 3.714. The curve ends at 2.87 bits on training text. The difference from held-out text, where it has 3.00, is the
 # *generalisation gap*.
 
 # %% [markdown]
 # ### The benefit of attention
 #
 # **After 600 steps the decoder has fewer bits than a model without attention, and more than counts after two symbols.**
-# It has only begun to learn. Section 6 trains it up to twenty times as long; here everything that is compared has the
-# same 600 steps.
+# The decoder has only begun to learn. Section 6 trains it up to twenty times as long; here all models that we compare
+# were trained for the same 600 steps.
 #
-# The *benefit* of attention is the number of bits between the decoder and the model trained without attention, half a
-# bit. A replacement *keeps* the fraction of this benefit that is between its own bits and those of the model without
-# attention. (Elsewhere this is called the *loss recovered*.) Softmax keeps 1, and a replacement that does no better
-# than the model without attention keeps 0. The ablation, mean(V) in the trained decoder, keeps less than nothing,
-# presumably because the decoder has come to rely on its attention.
+# The *benefit* of attention is the difference in bits between the model trained without attention and the decoder, here
+# half a bit. A replacement that is better than the model without attention by a fraction of this benefit *keeps* that
+# fraction. (Elsewhere this is called the *loss recovered*.) Softmax keeps 1, and a replacement that does no better than
+# the model without attention keeps 0. The ablation, mean(V) in the trained decoder, keeps less than nothing, presumably
+# because the decoder has come to rely on its attention.
 #
 # ## 3. Replacing attention without training
 #
-# Now we put random features into the trained decoder and train nothing. We compare three kinds:
+# Now we put random features into the trained decoder, without any further training. We compare three kinds:
 #
 # - *Plain*: the features of lesson 09, with orthogonal directions that all heads of a block share.
 # - *Centred*: from the keys of each head we subtract $s$, its mean query plus its mean key. This changes no exact
@@ -466,9 +467,9 @@ show(
 #   unbiased.
 #
 # `compare.moments` returns $s$, the axes $U$ and $\rho$. These moments come from 64 windows of *training* text. Moments
-# of the window that is predicted would tell each row something about later ones, which is a leak. Nothing gets faster
-# here: with causal rows, features save multiplications only if $m$ is below $L/4$, which is 8. This lesson asks about
-# the answer alone.
+# of the very window that is predicted would tell each row something about later ones, which is a leak. Nothing gets
+# faster here: with causal rows, features save multiplications only if $m$ is below $L/4$, which is 8. This lesson asks
+# only how good the answer is.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -575,15 +576,16 @@ show(
 # ## 4. Why: learned queries and keys
 #
 # **After 600 steps, on one seed, 64 plain directions keep on average nothing of the benefit of attention, and 64 dense
-# ones keep four fifths.** For the dense ones each head needs two means, one second moment and one eigendecomposition
+# ones keep four fifths.** The dense ones need two means, one second moment and one eigendecomposition per head
 # beforehand, and no gradient.
 #
 # Why do plain features fail? By lesson 11 a weight estimated from $m$ independent plain directions has the relative
 # variance $(e^{\|z\|^2} - 1)/m$ with $z = q' + k'$. For dense features (lesson 14) it is
 # $\big(\prod_a \tfrac{1 + \rho_a}{2\sqrt{\rho_a}}\, e^{\rho_a z_a^2} - 1\big)/m$, with $z = U^\top(q' + k' - s')$,
-# where $s' = s\,d^{-1/4}$. So the exponent is smaller, but there is a *prefactor* in front. We ask three things about
-# each trained head on held-out text: how large its exponent is, how large its prefactor, and how much of its attention
-# is on pairs whose relative variance with dense features is above 1. Exponents and variances are medians over pairs.
+# where $s' = s\,d^{-1/4}$. So the exponent is smaller, but there is a *prefactor* in front of the exponential. We ask
+# three things about each trained head on held-out text: how large is its exponent, how large is its prefactor, and how
+# much of its attention goes to pairs whose relative variance with dense features is above 1? Exponents and variances
+# are medians over pairs.
 #
 # **Before you run this:** independent normal queries and keys of this width have a mean $\|z\|^2$ of 5.6, and a
 # relative variance of $e^{5.6}/64$, which is about 4. In one of the trained heads the median is 19.3. Is its relative
@@ -638,11 +640,12 @@ print(f"independent normal {of_kinds['independent']:.1f}, these heads {of_kinds[
 # ### How much weight goes to a wrong key?
 #
 # Learned queries and keys are *long*, because only long ones make scores that differ, and so weights that select a few
-# keys. But they have two things that independent ones lack: means far from zero, which centring removes without
-# changing the attention, and axes of unequal length. That is not the whole reason. Centring alone kept most of the
-# benefit in spite of its relative variances, and with dense features more than a third of each head's attention is
-# still on pairs above 1. So we measure the weight that goes to a wrong key: half the sum of the absolute differences
-# between two rows of weights, their *total variation distance*.
+# keys. But learned ones have two properties that independent ones lack, and dense features use both: means far from
+# zero, which centring removes without changing the attention, and axes of unequal length. But relative variances do not
+# explain everything. Centring alone kept most of the benefit although its relative variances are above 10, and with
+# dense features more than a third of each head's attention is still on pairs above 1. So we measure the weight itself
+# that goes to wrong keys: half the sum of the absolute differences between two rows of weights, their *total variation
+# distance*.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 identity = np.eye(test[0].shape[1])  # values that show the weights themselves
@@ -677,9 +680,10 @@ for label, of in moved.items():
 # Now we let the decoder adapt to its features. *Fine-tuning* is a little more training: 80 steps from the softmax
 # parameters, at a third of the learning rate. The loss is still the cross-entropy. (In *distillation*, the features
 # would instead learn to reproduce the weights or outputs of the softmax model.) The directions are drawn once and kept,
-# or redrawn at every step, and the moments stay those of the softmax model. For comparison, softmax gets 80 more steps
-# as well, and a model whose attention is mean(V) gets 80. Compare the bits on a model's own $W$, where it kept one,
-# with those on three that it has never seen. The last two columns show the mean of $\|z\|^2$ in each block.
+# or redrawn at every step, and the moments stay those of the softmax model. For comparison, the softmax model also gets
+# 80 more steps, and so does the decoder with its attention replaced by mean(V). Compare the bits on a model's own $W$,
+# where it kept one, with those on three that it has never seen. The last two columns show the mean of $\|z\|^2$ in each
+# block.
 #
 # **Before you run this:** one model is trained with 64 plain directions that stay, another with new ones at every step.
 # On a fresh $W$, which of the two models has fewer bits? And is the first one better on its own $W$?
@@ -742,15 +746,16 @@ print(f"and {worst[1]:.3f} above the softmax that was trained as long")
 # ### One W, or any
 #
 # **A model fine-tuned with one $W$ learns that $W$, and one that meets new directions at every step works with any from
-# the same distribution.** So train with $W$ if the model keeps it, and redraw if it will be drawn anew.
+# the same distribution.** So train with one $W$ if the model will keep it, and redraw in training if $W$ will be drawn
+# anew later.
 #
 # *How* does a model adapt to plain features? In the first block the mean of $\|z\|^2$ falls by about a third, with one
 # $W$ as with many. As many steps of softmax do not shorten $z$, and steps with dense features hardly do.
 #
 # ## 6. Longer training
 #
-# Six hundred steps are few. `python -m tools.record.decoder` has trained the same decoder again from its start, up to
-# twenty times as long, with two *seeds*, and put the replacements of section 3 into each. A seed fixes one start and
+# Six hundred steps are few. `python -m tools.record.decoder` has trained the same decoder again from the start, up to
+# twenty times as long, with two *seeds*, and tried the replacements of section 3 in each. A seed fixes one start and
 # one order of the text. We print the bits and the fraction of the benefit that is kept.
 #
 # **Before you run this:** the longer the decoder trains, the more bits its attention saves. Does the fraction of this
@@ -820,9 +825,9 @@ show(
 # ### What has changed in the heads
 #
 # **The longer this decoder is trained, the less of the benefit of attention survives a replacement without training.**
-# The verdicts of sections 3 to 5 belong to a decoder after 600 steps ($L = 32$, $d = 8$). What has changed in its
-# heads? We compare those of the first seed after 600 and after 12,000 steps (`data.learned`), by the numbers of
-# section 4. Moments come from half of the windows, and the other half is judged.
+# The results of sections 3 to 5 hold for a decoder after 600 steps ($L = 32$, $d = 8$). What has changed in its heads?
+# We compare the heads of the first seed after 600 and after 12,000 steps (`data.learned`), with the quantities of
+# section 4. The moments come from half of the windows, and the other half is judged.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 of_heads = {}
@@ -854,12 +859,12 @@ print(f"and falls where it was {falling.min():.1f} to {falling.max():.1f}")
 # %% [markdown]
 # For dense features the relative variance rises from 0.3–0.6 to 0.7–2.3, in each head more through the prefactor than
 # through the exponential, and pairs above 1 now carry 48 to 94 % of a head's attention. For plain features the median
-# exponent rises in five heads of eight and falls in the three where it was largest, so length alone does not explain
-# why a replacement loses more.
+# exponent rises in five heads of eight and falls in the three where it was largest, so longer queries and keys alone do
+# not explain why a replacement loses more.
 #
-# But we can train further. `tools.record.decoder` has also continued from the decoder of 6,000 steps, with 64 features
-# instead of softmax, as in section 5. We look at the fraction of the benefit that is kept, by seed, measured against
-# softmax after as many further steps.
+# But we can go on training with the features. `tools.record.decoder` has also continued from the decoder after 6,000
+# steps, with 64 features instead of softmax, as in section 5. We look at the fraction of the benefit that is kept, by
+# seed, measured against softmax after as many further steps.
 #
 # **Before you run this:** swapped in after 6,000 steps, 64 plain directions are worse than no attention. After 80
 # further steps with new directions at every step they keep 42 and 47 % of the benefit on the two seeds. After 600
@@ -895,14 +900,14 @@ for run in list(on)[1:]:
 #
 # ## 7. Training from scratch, and other seeds
 #
-# Last, we train decoders that never had softmax: the same start, the same 600 steps, and another attention from the
+# Finally, we train decoders that never had softmax: the same start, the same 600 steps, and another attention from the
 # first step on. The random features have $m = 64$, while the maps ELU + 1 and ReLU have $d = 8$ features and cost less.
 # *SMREG*, the *regularised softmax kernel* of the Performer paper, uses positive features of directions with fixed
-# norms $\sqrt d$. `python -m tools.record.three_seeds` does this for three seeds, and sections 2, 3 and 5 with them.
-# Where $W$ is drawn, it takes the mean of three draws.
+# norms $\sqrt d$. `python -m tools.record.three_seeds` does this for three seeds, and repeats sections 2, 3 and 5 with
+# each. Where $W$ is drawn, it takes the mean of three draws.
 #
-# **Before you run this:** does any of six other attentions, trained from scratch, reach softmax in the same number of
-# steps?
+# **Before you run this:** does any of six replacements for softmax, trained from scratch, reach it in the same number
+# of steps?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 three = {
@@ -932,22 +937,22 @@ by_seed(["softmax", WITHOUT, *(name for name in three if "scratch" in name)])
 # %% [markdown]
 # ### One seed or three
 #
-# **Trained from scratch for 600 steps at one rate, none of six attentions reaches softmax on any of three seeds.** Do
-# the verdicts of sections 3 and 5, which are about one seed, hold on three?
+# **Trained from scratch for 600 steps at one rate, none of six replacements reaches softmax on any of three seeds.**
+# Sections 3 and 5 used a single seed. Do their results hold on three?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 by_seed(["plain, m = 64", "dense, centred, m = 64", "dense, m = 64, 80 steps redrawn"])
 
 # %% [markdown]
-# For dense features they do: swapped in, 64 directions keep 79 to 85 % of the benefit, and after 80 redrawn steps 88 to
-# 92 %. For plain ones they do not: on two seeds 64 plain directions keep something, and on the lesson's seed they are
-# worse than no attention. In Figure 5 of the Performer paper, which is about larger models, SMREG is also ahead of
-# plain features redrawn.
+# For dense features they do: put in without training, 64 directions keep 79 to 85 % of the benefit, and after 80
+# redrawn steps 88 to 92 %. For plain ones they do not: on two seeds 64 plain directions keep something, and on the
+# lesson's seed they are worse than no attention. In Figure 5 of the Performer paper, which is about larger models,
+# SMREG is also ahead of plain features redrawn.
 #
-# Does the answer survive on a model that we trained ourselves? A replacement without training serves a model that has
-# hardly begun to learn, but later ones less and less. After further training 64 directions keep most of the benefit,
-# and used from the start nearly all, at a size that saves nothing here, because $m$ is above $L/4 = 8$. Lesson 17 asks
-# the same of a model that others have trained.
+# Does the answer survive on a model that we trained ourselves? A replacement without training works in a model that has
+# hardly begun to learn, but less and less in models that were trained for longer. After further training 64 directions
+# keep most of the benefit, and used from the start nearly all, at a size that saves nothing here, because $m$ is above
+# $L/4 = 8$. Lesson 17 asks the same question about a model that others have trained.
 #
 # ## Take away
 #
@@ -958,7 +963,7 @@ by_seed(["plain, m = 64", "dense, centred, m = 64", "dense, m = 64, 80 steps red
 #   features fail.
 # - In this decoder ($L = 32$, $d = 8$, two seeds), the longer it was trained, the less a replacement keeps. Judge on a
 #   model trained as far as the one you will use. Fine-tune with the features, or train with them from the start.
-# - Look for what the test set shares with the training set before you believe a loss.
+# - Before you believe a loss, look for text that the test set shares with the training set.
 # - Trained on one $W$, a model learns that $W$. Trained on redrawn ones, it works with any of the same distribution and
 #   number.
 #
@@ -966,13 +971,14 @@ by_seed(["plain, m = 64", "dense, centred, m = 64", "dense, m = 64, 80 steps red
 #
 # - One text, one size of model and one rate for each kind of training: neither three draws of $W$ nor three seeds say
 #   anything about another.
-# - Moments serve text like the text that they come from. During fine-tuning the heads change and the moments stay.
+# - Moments are useful only for text like that from which they were computed. During fine-tuning the heads change and
+#   the moments stay.
 #
 # ## Exercises
 #
 # In `exercises/16_train_a_performer.ipynb`: the gradient of a decoder's attention with respect to its keys; find the
-# leak in a model whose code you cannot see; choose a feature map for a head by windows and directions that it has never
-# met.
+# leak in a model whose code you cannot see; choose a feature map for a head, judged on windows and directions that it
+# has never met.
 #
 # ## Further reading
 #

@@ -268,7 +268,7 @@ def test_17_a_third_of_the_error_of_a_real_head_is_bias_and_the_rest_noise():
 @pytest.mark.parametrize("seed", range(4))
 def test_17_where_a_sink_has_most_of_the_weight_the_baseline_knows_it(seed):
     assert states("17", "four fifths of the weight", "less than a tenth of the squared error of")
-    assert states("17", "more than half of the squared error of this", "less than a third of the error")
+    assert states("17", "more than half of the squared error of this", "less than a third of the")
     rng, L, d = np.random.default_rng(seed), 64, 16
     q, k, v = rng.normal(size=(3, L, d)) * [[[0.6]], [[0.6]], [[1.0]]]
     far = 5 * np.eye(d)[0]
