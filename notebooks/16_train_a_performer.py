@@ -439,8 +439,8 @@ show(
 # %% [markdown] tags=["answer"]
 # The table of counts: it has 2.725 bits, and the decoder has 2.999. The decoder has fewer than counts after one symbol,
 # 3.515, and than the model without attention, 3.532, and it writes pieces of words. With mean(V) swapped in it has
-# 3.714. The curve ends at 2.87 bits on training text. The difference from held-out text, where it has 3.00, is the
-# *generalisation gap*.
+# 3.714. The curve ends at 2.87 bits on training text, and held-out text has 3.00. Such a difference is called a
+# *generalisation gap*. Part of this one may be chance, because each number comes from 320 windows.
 
 # %% [markdown]
 # ### The benefit of attention
@@ -451,9 +451,10 @@ show(
 #
 # The *benefit* of attention is the difference in bits between the model trained without attention and the decoder, here
 # half a bit. A replacement that is better than the model without attention by a fraction of this benefit *keeps* that
-# fraction. (Elsewhere this is called the *loss recovered*.) Softmax keeps 1, and a replacement that does no better than
-# the model without attention keeps 0. The ablation, mean(V) in the trained decoder, keeps less than nothing, presumably
-# because the decoder has come to rely on its attention.
+# fraction. (A similar measure, with an ablation in place of the model without attention, is known as the *loss
+# recovered*.) Softmax keeps 1, and a replacement that does no better than the model without attention keeps 0. The
+# ablation, mean(V) in the trained decoder, keeps less than nothing, presumably because the decoder has come to rely on
+# its attention.
 #
 # ## 3. Replacing attention without training
 #
@@ -463,8 +464,8 @@ show(
 # - *Centred*: from the keys of each head we subtract $s$, its mean query plus its mean key. This changes no exact
 #   weight.
 # - *Dense, centred*: the features of lesson 14, which also rotate the directions to the axes of the head's second
-#   moment, widen them along each axis by its own $\rho$, and give each direction the weight that keeps the estimate
-#   unbiased.
+#   moment, widen them along each axis by a factor that depends on its $\rho$, and give each direction the weight that
+#   keeps the estimate unbiased.
 #
 # `compare.moments` returns $s$, the axes $U$ and $\rho$. These moments come from 64 windows of *training* text. Moments
 # of the very window that is predicted would tell each row something about later ones, which is a leak. Nothing gets
