@@ -440,7 +440,7 @@ show(
 # The table of counts: it has 2.725 bits, and the decoder has 2.999. The decoder has fewer than counts after one symbol,
 # 3.515, and than the model without attention, 3.532, and it writes pieces of words. With mean(V) swapped in it has
 # 3.714. The curve ends at 2.87 bits on training text, and held-out text has 3.00. Such a difference is called a
-# *generalisation gap*. Part of this one may be chance, because each number comes from 320 windows.
+# *generalisation gap*. Part of this one may be chance, because each number comes from a few hundred windows.
 
 # %% [markdown]
 # ### The benefit of attention
