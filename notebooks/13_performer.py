@@ -9,9 +9,9 @@
 # > and when no rule can tell you, and say what averaging more draws can and cannot fix.
 #
 # A *Performer* is a transformer whose attention is *FAVOR+*, which stands for fast attention via positive orthogonal
-# random features. We have all its parts: positive features (lesson 09) of orthogonal directions (lesson 05), the moved
-# brackets that make attention linear in the length (lesson 10), and a recurrent state where it is causal (lesson 12).
-# How many directions does a Performer need? And what do we gain if we draw more?
+# random features. We have all its parts: positive features (lesson 09) of orthogonal directions (lesson 05), the
+# reordered product that makes attention linear in the length (lesson 10), and a recurrent state where attention is
+# causal (lesson 12). How many directions does a Performer need? And what do we gain if we draw more?
 
 # %%
 import csv
@@ -26,9 +26,9 @@ from performer_course.figures import COLORS, compared, gram, show
 # ## 1. One layer replaced
 #
 # Scaled queries $q' = q\, d^{-1/4}$ and keys $k' = k\, d^{-1/4}$ have the inner product
-# $q'^\top k' = q^\top k/\sqrt d$, which is the score $t$ of a pair in scaled dot-product attention. Let the rows of $W$
-# (m, d) be $m$ random directions. The positive features $\varphi(q')$ and $\varphi(k')$ in $\mathbb{R}^m$ satisfy
-# $\mathbb{E}\,\varphi(q')^\top\varphi(k') = e^t$, so we estimate the output of query $i$ by
+# $q'^\top k' = q^\top k/\sqrt d$, which is the score $t$ of a pair in scaled dot-product attention. Let the rows of
+# $W$, of shape $(m, d)$, be $m$ random directions. The positive features $\varphi(q')$ and $\varphi(k')$ in
+# $\mathbb{R}^m$ satisfy $\mathbb{E}\,\varphi(q')^\top\varphi(k') = e^t$, so we estimate the output of query $i$ by
 #
 # $$\hat o_i = \frac{\varphi(q_i')^\top \sum_j \varphi(k_j')\, v_j^\top}
 # {\varphi(q_i')^\top \sum_j \varphi(k_j')} .$$
@@ -74,20 +74,20 @@ for name, (causal, mask) in cases.items():
 # In the package the configuration chooses between `attention="softmax"` and `attention="favor"`. The latter is
 # `favor_attention` of lesson 11, the same formula in its stable form. **No parameter's shape depends on the attention,
 # so all parameters of a trained model can be carried over to features, and fine-tuned there.** Until they have been
-# fine-tuned, they need not suit features, because they were trained with exact weights.
+# fine-tuned, they may not suit features, because they were trained with exact weights.
 
 # %% [markdown]
 # ## 2. A whole model, and a learned head
 #
 # We take a decoder of two blocks with fresh random parameters and run the whole model twice, with softmax attention and
-# with features. At each position it returns the logarithms of the probabilities $P$ of 27 tokens. We compare them with
-# the probabilities $\hat P$ of the model with features by the *Kullback–Leibler divergence* $\sum P \ln (P/\hat P)$,
-# averaged over the positions.
+# with features. At each position it returns the logarithms of the probabilities of 27 tokens. We compare the
+# probabilities $P$ of softmax with the probabilities $\hat P$ of the features by the *Kullback–Leibler divergence*
+# $\sum P \ln (P/\hat P)$, averaged over the positions.
 #
 # As a baseline we set all queries to zero, so that each head takes the mean of the values that it may see. Features
 # save no work with 48 tokens, and we ask only how fast the answers approach those of softmax, as a fraction of the
-# baseline's divergence. Each row of the table is a median over 21 decoders: first with queries and keys as they were
-# drawn, then with queries and keys a half and an eighth as long.
+# baseline's divergence. Each row of the table shows medians over 21 decoders: first with queries and keys as the random
+# parameters make them, then with queries and keys a half and an eighth as long.
 #
 # What should we expect? Once the errors are small, the divergence is quadratic in them, and their squares fall like
 # $1/m$. With few directions the errors are not small, but an output of positive features stays in the range of the
@@ -125,19 +125,19 @@ for name, shrink in (("entries of size 1", 1), ("a half", 0.5), ("an eighth", 0.
     print(f"{name:17} {row}   {min(last):.3f} to {max(last):.3f}")
 
 # %% [markdown] tags=["answer"]
-# By less, only by about ten: with 4,096 directions about a tenth of the baseline's divergence remains, between 0.06 and
-# 0.34 in single decoders. With entries of half the size a hundredth remains.
+# By less: it is divided only by about ten. With 4,096 directions about a tenth of the baseline's divergence remains,
+# between 0.06 and 0.34 in single decoders. With entries of half the size a hundredth remains.
 
 # %% [markdown]
 # Sixteen directions are typically no better than the baseline. **With the same parameters a model with features
 # approaches the model with softmax, but slowly where queries and keys are long, and, measured against this baseline,
 # slowly again where they are very short.** Where they are long, the large weights are expensive to estimate (lesson
 # 09), so even with 4,096 directions the divergence does not yet fall like $1/m$. Where they are very short, softmax is
-# nearly uniform, which means that the baseline is already nearly exact. At an eighth of the size 64 directions leave
-# 4.1 times its divergence.
+# nearly uniform, so the baseline itself is already nearly exact. At an eighth of the size 64 directions leave 4.1 times
+# its divergence.
 #
-# Now take a *learned* head, of lesson 16's decoder after 12,000 steps of training, on a text that it has not seen, and
-# estimate its causal weights on 32 tokens with 16, 64 and 256 directions. By lesson 09 a typical weight needs about
+# Now take a *learned* head, from lesson 16's decoder after 12,000 steps of training. On 32 tokens of a text that it has
+# not seen, we estimate its causal weights with 16, 64 and 256 directions. By lesson 09 a typical weight needs about
 # $10\, e^{\|z\|^2/2}$ directions, with $z = q' + k'$. How many is that here?
 
 # %%
@@ -150,8 +150,9 @@ print(
 )
 
 # %% [markdown]
-# We count the weight that a row gives to the wrong keys, $\frac12 \sum_j |\hat A_{ij} - A_{ij}|$, and take the mean
-# over the rows. For $\operatorname{mean}(V)$, which gives equal weight to all keys that a row sees, it is 0.66.
+# We measure the weight that a row gives to the wrong keys, $\frac12 \sum_j |\hat A_{ij} - A_{ij}|$ (the *total
+# variation distance* of the two rows), and take the mean over the rows. For $\operatorname{mean}(V)$, which gives equal
+# weight to all keys that a row sees, it is 0.66.
 #
 # **Before you run this:** with 256 directions, eight times as many as there are tokens, is the misplaced weight nearer
 # to 0.03, to 0.1 or to 0.3?
@@ -193,8 +194,8 @@ show(
 #
 # In a deeper model each block receives an input that is already wrong, and adds an error of its own. The simplest
 # prediction is that these errors are independent, so that their squares add up, each multiplied by the squared *gain*,
-# by which the blocks after it stretch a small change of their input. To test it, we follow five encoders of eight
-# blocks, with fresh parameters, queries and keys halved, and 256 directions for 16 tokens.
+# by which the blocks after it stretch a small change of their input. To test it, we follow the error through five
+# encoders of eight blocks, with fresh parameters, queries and keys halved, and 256 directions for 16 tokens.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 exact, favor = (transformer.Config(27, 32, 4, 8, False, attention=a) for a in ("softmax", "favor"))
@@ -244,7 +245,9 @@ for label, of in (
 # Squares do add up: with the gain by which each block stretches the error that reaches it, the predicted squared error
 # is, in these five encoders, typically 1.03 times the true one. With the gain of noise that is independent between
 # tokens it is only 0.55 times. The reason is that typically 0.71 of the squared error is common to all tokens, and a
-# block stretches that part more. With the gain of noise that is common to all tokens, the prediction is too high.
+# block stretches that part more. (A block stretches the real error typically 1.05 times as much as such noise, and up
+# to seven blocks follow, so the difference builds up.) With the gain of noise that is common to all tokens, the
+# prediction is too high.
 
 # %% [markdown]
 # ## 3. How many directions
@@ -261,15 +264,15 @@ for label, of in (
 # the theorem is not about positive features.
 #
 # For positive features, with $z_{ij} = q_i' + k_j'$, the relative variance of a weight is $(e^{\|z_{ij}\|^2} - 1)/m$
-# for independent rows, without any $d$ (lesson 09). Lesson 11 turned this into a prediction: half the mean of the
-# relative variances over the pairs, divided by the variance of the scores, is the normalised error of the output, if
-# the scores are small, the values are drawn independently of the keys, and queries and keys have the same size and mean
-# zero. We set this error to $\frac12$ and solve for $m$:
+# for independent rows, in which $d$ does not appear (lesson 09). Lesson 11 turned this into a prediction: half the mean
+# of the relative variances over the pairs, divided by the variance of the scores, is the normalised error of the
+# output, if the scores are small, the values are drawn independently of the keys, and queries and keys have the same
+# size and mean zero. We set this error to $\frac12$ and solve for $m$:
 #
 # $$m \approx \frac{\overline{e^{\|z\|^2}} - 1}{\operatorname{Var}(t)} .$$
 #
-# We try both rules on normal queries and keys. While $d$ grows, we hold either their lengths or the size $T$ of their
-# entries. For entries of size $T$, the mean of $\|z\|^2$ is $2 T^2 \sqrt d$, and $\operatorname{Var}(t)$ is about
+# We try both rules on normal queries and keys. While $d$ grows, we hold either their lengths fixed or the size $T$ of
+# their entries. For entries of size $T$, the mean of $\|z\|^2$ is $2 T^2 \sqrt d$, and $\operatorname{Var}(t)$ is about
 # $T^4$. Because $e^x$ is convex, the mean of $e^{\|z\|^2}$ is larger than $e^{2 T^2 \sqrt d}$ (*Jensen's inequality*).
 #
 # **Before you run this:** for normal entries of size 0.7 and $d = 32$ the rule $d \ln d$ says 111 directions. Does a
@@ -320,7 +323,7 @@ for d, times in ((8, 10), (32, 40)):
 # Thousands: the formula asks for about 3,500 directions.
 
 # %% [markdown]
-# Where it was tried, the formula is right within a factor of three in the median. If lengths are held,
+# Where it was tried, the formula is right within a factor of three in the median. If the lengths are held fixed,
 # $\operatorname{Var}(t) = \|q'\|^2\|k'\|^2/d$, so $m$ grows like $d$, while $d \ln d$ grows faster and would overtake
 # it. If the entries keep their size $T$, then $\|z\|^2 \approx 2T^2\sqrt d$, and $m$ grows like $e^{2T^2\sqrt d}$.
 # **For independent entries of size 0.7 the rule $d \ln d$ is short by a factor of about ten at $d = 8$, forty at
@@ -338,7 +341,7 @@ for L in (128, 512, 2048):
 
 # %% [markdown]
 # The formula is only the first term of an expansion in $1/m$. On trained heads it predicts errors far above 1, which
-# says nothing (lesson 11). For those, measure. Lesson 14 has a decision card for it.
+# tells us nothing (lesson 11). There you have to measure, and lesson 14 has a decision card for it.
 #
 # ## 4. The ratio is biased
 #
@@ -349,7 +352,7 @@ for L in (128, 512, 2048):
 #
 # Fix one query and write, as in lesson 11, $1 + \eta_j$ for the estimated weight of key $j$ divided by its exact one.
 # Then $\mathbb{E}\,\eta_j = 0$ and $\mathbb{E}\,\eta_j\eta_l = (e^{z_j^\top z_l} - 1)/m$. Let $A_j$ be the exact
-# weights, which add up to 1, and $o = \sum_j A_j v_j$ the exact output. Without any approximation,
+# weights, which add up to 1, and $o = \sum_j A_j v_j$ the exact output. Then, without any approximation,
 #
 # $$\hat o - o = \frac{\sum_j A_j (1 + \eta_j)\, v_j}{1 + \bar\eta} - o
 # = \frac{\sum_j A_j\, \eta_j\, (v_j - o)}{1 + \bar\eta}, \qquad \bar\eta = \sum_l A_l\, \eta_l .$$
@@ -369,7 +372,7 @@ for L in (128, 512, 2048):
 # respect to its query, so the bias is $-\frac1m \frac{\partial o}{\partial q'} (q' + \bar k')$. On average, positive
 # features answer not the query $q'$ but $q'(1 - \frac1m) - \frac1m \bar k'$, a query that is a little *shorter* and
 # turned away from the keys with most of the weight. **Where norms are small and keys lie around 0, positive features
-# flatten attention on average, as a higher temperature would.** `theory.output_bias` computes the form with $g_j$.
+# flatten attention on average, as a higher temperature would.** `theory.output_bias` computes the formula with $g_j$.
 #
 # The bias falls like $1/m$, while the error of one draw, which is mostly noise, falls like $1/\sqrt m$.
 #
@@ -401,8 +404,8 @@ for m in (8, 32, 128):
     print(f"{m:3} {along.mean():21.4f} ± {along.std() / len(along) ** 0.5:.4f} {ratio:26.3f}")
 
 # %% [markdown] tags=["answer"]
-# At $m = 128$ the bias is less than a twentieth of the error of one draw. From $m = 32$ on no difference from the
-# formula is seen; at 8 the next order shows.
+# At $m = 128$ the bias is less than a twentieth of the error of one draw. From $m = 32$ on we see no difference from
+# the formula; at 8 the next order shows.
 
 # %% [markdown]
 # With short vectors, one layer and one draw the bias can be ignored. It matters as soon as many outputs are averaged,
@@ -418,12 +421,12 @@ for m in (8, 32, 128):
 # $$\text{mean of } R \text{ outputs: } b_m^2 + \frac{V_m}{R}, \qquad \text{pooled: } b_{Rm}^2 + V_{Rm} .$$
 #
 # Averaging divides the variance by exactly $R$ and leaves the bias as it is. Pooling divides, to first order, the
-# variance by $R$ and the squared bias by $R^2$. But where the estimates are heavy-tailed, a few directions make up most
-# of a ratio, and $R$ times as many may divide its variance by less than $R$.
+# variance by $R$ and the squared bias by $R^2$. But where the estimates are heavy-tailed, a few directions dominate a
+# ratio, and $R$ times as many directions may divide its variance by less than $R$.
 #
 # So we measure, on the stored heads of three models: decoder heads on four texts, after 600 and after 12,000 steps of
-# training, antibody heads on two chains, and speech heads on one recording. We use only so few directions that work is
-# saved: $Rm < L/2$, or $L/4$ in the causal decoders. All errors are normalised.
+# training, antibody heads on two chains, and speech heads on one recording. We use only numbers of directions that save
+# work: $Rm < L/2$, or $L/4$ in the causal decoders. All errors are normalised.
 #
 # **Before you run this:** on the antibody and speech heads, whose estimated weights we saw in lesson 09, which has the
 # lower error: the mean of four outputs, or one output from four times as many directions?
@@ -540,22 +543,22 @@ show(
 # **On the antibody and speech heads the mean of outputs has less error than pooling at every size tried that saves
 # work, from 8 directions per draw on.** Even so, the mean of outputs is typically no better than
 # $\operatorname{mean}(V)$ on the antibody heads and on the speech head that attends locally. On the other speech head
-# it is better, down to 0.35. In the decoders the mean is ahead with two draws on six to eight heads of eight, and with
-# six draws on two of eight after 600 steps and on five after 12,000.
+# it is better, down to 0.35. In the decoders the mean is ahead with two draws on six to eight of the eight heads. With
+# six draws it is ahead on two of the eight after 600 steps, and on five after 12,000.
 #
 # In the end pooling overtakes the mean, which stops at its bias. This happens as soon as $b_{Rm}^2 + V_{Rm}$ is below
 # $b_m^2 + V_m/R$, and all of these can be measured (exercise 3). On the antibody heads, with 122 keys, it takes 256
-# directions on one of six, 1,024 on another, and more on the others. There the mean of 16 outputs is typically level
-# with $\operatorname{mean}(V)$. And in lesson 17 one draw of 256 directions serves a model better than the mean of
-# eight outputs of 64, because an error common to all draws hurts it more.
+# directions on one of the six, 1,024 on another, and more on the rest. On these heads the mean of 16 outputs is
+# typically level with $\operatorname{mean}(V)$. And in lesson 17 one draw of 256 directions serves a whole model better
+# than the mean of eight outputs of 64, because an error common to all draws hurts the model more than noise.
 #
 # ## 6. Redraw or keep
 #
 # A model that is fine-tuned to its features can be trained with one $W$ that is kept, or with a new one at every step,
 # which is called *redrawing*. The next cell reads the record of the antibody model of lesson 17. All its parameters
-# were fine-tuned for 80 steps with 64 plain positive features per head (which save nothing), with two seeds. We judge
-# it by its *perplexity*, $e$ to the mean of $-\ln P$ of a hidden letter: it tells among how many letters the model
-# still hesitates. With softmax it is 1.58, and between 7 and 10 when features are put in without training.
+# were fine-tuned for 80 steps with 64 plain positive features per head (which save nothing) and two seeds. We judge it
+# by its *perplexity*, $e$ to the mean of $-\ln P$ of a hidden letter: it says among how many letters the model still
+# hesitates. With softmax it is 1.58, and between 7 and 10 when features are put in without training.
 #
 # **Before you run this:** after 80 steps, which model comes nearest to softmax: one with a kept $W$ tested on this $W$,
 # one with a kept $W$ tested on another, or one with a redrawn $W$?
@@ -604,11 +607,11 @@ for name, some in (("other seeds", Ws), ("one of eight the data's seed", others)
     )
 
 # %% [markdown]
-# One such draw in eight makes the mean error 18 times what lesson 11 predicts, where it would be 1.5 times.
+# With one such draw in eight the mean error is 18 times what lesson 11 predicts. With other seeds it is 1.5 times.
 #
 # In a Performer no query is ever compared with a single key, and the answer survives where queries and keys are neither
-# long nor so short that $\operatorname{mean}(V)$ is the better answer. On trained heads mostly it does not survive, and
-# averaging takes away the noise, not the bias. Lesson 14 asks when to use a Performer, and [In your own
+# long nor so short that $\operatorname{mean}(V)$ is the better answer. On trained heads it mostly does not survive, and
+# averaging removes the noise but not the bias. Lesson 14 asks when to use a Performer, and [In your own
 # model](../kit/pages/in_your_own_model.md) puts it into PyTorch.
 #
 # ## Take away
@@ -623,7 +626,7 @@ for name, some in (("other seeds", Ws), ("one of eight the data's seed", others)
 #
 # ## Where it breaks
 #
-# - The formulas for $m$ and for the bias are first terms in $1/m$, for independent rows.
+# - The formulas for $m$ and for the bias are only the first terms in $1/m$, and hold for independent rows.
 # - Plain positive features follow trained heads badly. Lesson 14's shift of the keys helps most heads, but rarely
 #   enough.
 #
