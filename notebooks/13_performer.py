@@ -130,11 +130,11 @@ for name, shrink in (("entries of size 1", 1), ("a half", 0.5), ("an eighth", 0.
 
 # %% [markdown]
 # Sixteen directions are typically no better than the baseline. **With the same parameters a model with features
-# approaches the model with softmax, but slowly where queries and keys are long, and, measured against this baseline,
-# slowly again where they are very short.** Where they are long, the large weights are expensive to estimate (lesson
-# 09), so even with 4,096 directions the divergence does not yet fall like $1/m$. Where they are very short, softmax is
-# nearly uniform, so the baseline itself is already nearly exact. At an eighth of the size 64 directions leave 4.1 times
-# its divergence.
+# approaches the model with softmax, but needs many directions where queries and keys are long, and, measured against
+# this baseline, many again where they are very short.** Where they are long, the large weights are expensive to
+# estimate (lesson 09), so even with 4,096 directions the divergence does not yet fall like $1/m$. Where they are very
+# short, softmax is nearly uniform, so the baseline itself is already nearly exact. At an eighth of the size 64
+# directions leave 4.1 times its divergence.
 #
 # Now take a *learned* head, from lesson 16's decoder after 12,000 steps of training. On 32 tokens of a text that it has
 # not seen, we estimate its causal weights with 16, 64 and 256 directions. By lesson 09 a typical weight needs about
