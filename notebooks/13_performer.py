@@ -242,12 +242,12 @@ for label, of in (
     print("{:47} {:.2f}, {:.2f} to {:.2f}".format(label, *np.quantile(of, (0.5, 0.05, 0.95))))
 
 # %% [markdown]
-# Squares do add up: with the gain by which each block stretches the error that reaches it, the predicted squared error
-# is, in these five encoders, typically 1.03 times the true one. With the gain of noise that is independent between
-# tokens it is only 0.55 times. The reason is that typically 0.71 of the squared error is common to all tokens, and a
-# block stretches that part more. (A block stretches the real error typically 1.05 times as much as such noise, and up
-# to seven blocks follow, so the difference builds up.) With the gain of noise that is common to all tokens, the
-# prediction is too high.
+# **Squares do add up: with the gain by which each block stretches the error that reaches it, the predicted squared
+# error is, in these five encoders, typically 1.03 times the true one. With the gain of noise that is independent
+# between tokens it is only 0.55 times.** The reason is that typically 0.71 of the squared error is common to all
+# tokens, and a block stretches that part more. (A block stretches the real error typically 1.05 times as much as such
+# noise, and up to seven blocks follow, so the difference builds up.) With the gain of noise that is common to all
+# tokens, the prediction is too high.
 
 # %% [markdown]
 # ## 3. How many directions

@@ -681,10 +681,10 @@ for label, of in moved.items():
 # Now we let the decoder adapt to its features. *Fine-tuning* is a little more training: 80 steps from the softmax
 # parameters, at a third of the learning rate. The loss is still the cross-entropy. (In *distillation*, the features
 # would instead learn to reproduce the weights or outputs of the softmax model.) The directions are drawn once and kept,
-# or redrawn at every step, and the moments stay those of the softmax model. For comparison, the softmax model also gets
-# 80 more steps, and so does the decoder with its attention replaced by mean(V). Compare the bits on a model's own $W$,
-# where it kept one, with those on three that it has never seen. The last two columns show the mean of $\|z\|^2$ in each
-# block.
+# or redrawn at every step, and the moments stay those of the softmax model. For comparison, 80 more steps are also
+# given to the softmax model, and to the decoder with its attention replaced by mean(V). Compare the bits on a model's
+# own $W$, where it kept one, with those on three that it has never seen. The last two columns show the mean of
+# $\|z\|^2$ in each block.
 #
 # **Before you run this:** one model is trained with 64 plain directions that stay, another with new ones at every step.
 # On a fresh $W$, which of the two models has fewer bits? And is the first one better on its own $W$?
