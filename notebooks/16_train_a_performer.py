@@ -175,8 +175,8 @@ for size in (0.1, 0.35, 0.7):
 #
 # The text is Python's own manual. We keep its thirty most frequent characters and write `·` for all others, such as x
 # and j. Every tenth block of 4096 characters is held out as the *test set*, and the rest is the *training set*. (We do
-# not hold out the last part, because the manual is in alphabetical order and its end is unlike its beginning.) To
-# compare learning rates we would need a third part, a *validation set*, but we use only one rate for each kind of
+# not hold out the last tenth instead, because the manual is in alphabetical order and its end is unlike its beginning.)
+# To compare learning rates we would need a third part, a *validation set*, but we use only one rate for each kind of
 # training. There is one more trap: the manual repeats itself, and whole paragraphs occur in several topics.
 #
 # **Before you run this:** 39 % of the characters belong to paragraphs that occur more than once. Of all pieces of 33
@@ -642,11 +642,11 @@ print(f"independent normal {of_kinds['independent']:.1f}, these heads {of_kinds[
 #
 # Learned queries and keys are *long*, because only long ones make scores that differ, and so weights that select a few
 # keys. But learned ones have two properties that independent ones lack, and dense features use both: means far from
-# zero, which centring removes without changing the attention, and axes of unequal length. But relative variances do not
-# explain everything. Centring alone kept most of the benefit although its relative variances are above 10, and with
-# dense features more than a third of each head's attention is still on pairs above 1. So we measure the weight itself
-# that goes to wrong keys: half the sum of the absolute differences between two rows of weights, their *total variation
-# distance*.
+# zero, which centring removes without changing the attention, and axes of unequal length. Relative variances do not
+# explain everything, however. Centring alone kept most of the benefit although its relative variances are above 10, and
+# with dense features more than a third of each head's attention is still on pairs above 1. So we measure the weight
+# itself that goes to wrong keys: half the sum of the absolute differences between two rows of weights, their *total
+# variation distance*.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 identity = np.eye(test[0].shape[1])  # values that show the weights themselves
@@ -687,7 +687,8 @@ for label, of in moved.items():
 # $\|z\|^2$ in each block.
 #
 # **Before you run this:** one model is trained with 64 plain directions that stay, another with new ones at every step.
-# On a fresh $W$, which of the two models has fewer bits? And is the first one better on its own $W$?
+# On a fresh $W$, which of the two models has fewer bits? And does the first do better on its own $W$ than either does
+# on a fresh one?
 
 # %% tags=["answer"]
 kinds_of_W = {"plain": directions, "dense, centred": functools.partial(directions, moments=learned)}

@@ -73,11 +73,11 @@ def gradient_by_keys(gradient):
 
 log_softmax = partial(special.log_softmax, axis=1)
 
-HONEST = "an honest predictor is said to leak: token j may change row j and later rows."
-NO_MASK = "a predictor without a mask is said to be honest: compare the rows before a change."
+HONEST = "you say that an honest predictor leaks: token j may change row j and later rows."
+NO_MASK = "you call a predictor without a mask honest: compare the rows before a change."
 NEXT = "row i of a predictor sees token i + 1: also compare the row just before the change."
-FAINT = "a leak in the fourth digit of log P is overlooked: use a smaller tolerance."
-BITS = "rounding is called a leak: it changes rows by 1e-16, so do not test for equal bits."
+FAINT = "you overlook a leak in the fourth digit of log P: use a smaller tolerance."
+BITS = "you call rounding a leak: it changes rows by 1e-16, so do not test for equal bits."
 ONE_SYMBOL = "only one symbol marks the end of the text: try every symbol in place of a token."
 INFINITE = "log P may be −∞: −∞ − (−∞) is NaN, and NaN > tolerance is False."
 ONE_ROW = "one token leaks into one row only: change each token, and compare all earlier rows."
