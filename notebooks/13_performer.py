@@ -428,8 +428,9 @@ for m in (8, 32, 128):
 # training, antibody heads on two chains, and speech heads on one recording. We use only numbers of directions that save
 # work: $Rm < L/2$, or $L/4$ in the causal decoders. All errors are normalised.
 #
-# **Before you run this:** on the antibody and speech heads, whose estimated weights we saw in lesson 09, which has the
-# lower error: the mean of four outputs, or one output from four times as many directions?
+# **Before you run this:** on the antibody and speech heads, where a typical weight needs thousands of directions even
+# with centred keys (lesson 09), which has the lower error: the mean of four outputs, or one output from four times as
+# many directions?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -544,13 +545,14 @@ show(
 # work, from 8 directions per draw on.** Even so, the mean of outputs is typically no better than
 # $\operatorname{mean}(V)$ on the antibody heads and on the speech head that attends locally. On the other speech head
 # it is better, down to 0.35. In the decoders the mean is ahead with two draws on six to eight of the eight heads. With
-# six draws it is ahead on two of the eight after 600 steps, and on five after 12,000.
+# six draws of one direction it is ahead on two of the eight after 600 steps, and on five after 12,000.
 #
 # In the end pooling overtakes the mean, which stops at its bias. This happens as soon as $b_{Rm}^2 + V_{Rm}$ is below
-# $b_m^2 + V_m/R$, and all of these can be measured (exercise 3). On the antibody heads, with 122 keys, it takes 256
-# directions on one of the six, 1,024 on another, and more on the rest. On these heads the mean of 16 outputs is
-# typically level with $\operatorname{mean}(V)$. And in lesson 17 one draw of 256 directions serves a whole model better
-# than the mean of eight outputs of 64, because an error common to all draws hurts the model more than noise.
+# $b_m^2 + V_m/R$, and all of these can be measured (exercise 3). On the antibody heads, with 122 keys and 8 directions
+# per draw, it takes 256 directions on one of the six, 1,024 on another, and more on the rest. With these draws the mean
+# of 16 outputs is typically level with $\operatorname{mean}(V)$. And in lesson 17 one draw of 256 directions serves a
+# whole model better than the mean of eight outputs of 64, because an error common to all draws hurts the model more
+# than noise.
 #
 # ## 6. Redraw or keep
 #
