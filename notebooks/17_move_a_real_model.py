@@ -166,11 +166,11 @@ print(f"perplexity of the test, 24 chains: {perplexity('exact')[0]:.2f}")
 #
 # ## 2. What the heads attend to
 #
-# What do these heads attend to? Let $A$ $(L, L)$ be the weights of a head on a chain, $t = qk^\top/\sqrt d$ the scores,
-# and $H$ the entropy of a row of $A$, averaged over the queries. Then $e^H$ counts the keys that a query looks at: it
-# is $L$ for uniform weights, and 1 if a single key gets all the weight. The table shows seven numbers for each head.
-# Look at how much the 64 heads differ. The last two numbers are the exponents that decide how well plain features can
-# do (lesson 11).
+# To describe a head by a few numbers, let $A$ $(L, L)$ be the weights of a head on a chain, $t = qk^\top/\sqrt d$ the
+# scores, and $H$ the entropy of a row of $A$, averaged over the queries. Then $e^H$ counts the keys that a query looks
+# at: it is $L$ for uniform weights, and 1 if a single key gets all the weight. The table shows seven numbers for each
+# head. Look at how much the 64 heads differ. The last two numbers are the exponents that decide how well plain features
+# can do (lesson 11).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 HEADS = {
@@ -592,10 +592,11 @@ listed(ways)
 # It rises, from 3.90 to 6.45 with FAVOR+ and from 2.67 to 4.97 with dense features.
 
 # %% [markdown]
-# With the smallest error in each head the model got worse, so this error was the wrong thing to minimise. But noise is
-# not harmless either. If we average the outputs of several draws, we reduce the noise and leave the bias as it is,
-# while a single draw of more directions reduces both. The relative variance of section 4 also deserves a second chance:
-# is its order of the 64 heads closer to the order of their bias than to that of their whole error?
+# Each head has a smaller error where its mixture was fitted, and yet the model gets worse, so this error is the wrong
+# thing to minimise. But noise is not harmless either. If we average the outputs of several draws, we reduce the noise
+# and leave the bias as it is, while a single draw of more directions reduces both. The relative variance of section 4
+# also deserves a second chance: is its order of the 64 heads closer to the order of their bias than to that of their
+# whole error?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 ABLATION = table("ablation")
