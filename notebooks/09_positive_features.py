@@ -8,12 +8,11 @@
 # > weight, explain what an experiment with heavy-tailed estimates misses, and say which errors reach the output of
 # > attention and which do not.
 #
-# In lesson 08 we estimated the weights of attention with cosines, and some of the estimates came out negative. A
-# denominator near zero then ruined a whole row of the output. Can we write the same kernel as a mean of terms that
-# are never negative? We can, and this mean is the mechanism of the Performer: it is the "+" in FAVOR+, *fast
-# attention via positive orthogonal random features*. The first half of the lesson builds these features and works
-# out how far off a single estimated weight is. The second half asks how much of that error reaches the output of
-# attention.
+# In lesson 08 we estimated the weights of attention with cosines. Some of the estimates came out negative, and a
+# denominator near zero then ruined a whole row of the output. Can we write the same kernel as a mean of terms that are
+# never negative? We can, and this mean is the mechanism of the Performer: it is the "+" in FAVOR+, *fast attention via
+# positive orthogonal random features*. The first half of the lesson builds these features and works out how far off a
+# single estimated weight is. The second half asks how much of that error reaches the output of attention.
 
 # %%
 from time import process_time
@@ -28,11 +27,11 @@ from performer_course.figures import COLORS, compared, show
 # %% [markdown]
 # ## 1. A mean of positive terms
 #
-# Let $\omega \sim \mathcal{N}(0, I_d)$ be a random direction and $z \in \mathbb{R}^d$ a fixed vector. What is the
-# mean of $e^{\omega^\top z}$? It is an integral over the normal density, and we can evaluate it by *completing the
-# square* in the exponent: $-\tfrac12 \|\omega\|^2 + \omega^\top z = -\tfrac12 \|\omega - z\|^2 + \tfrac12 \|z\|^2$.
-# The factor $e^{\|z\|^2/2}$ does not depend on $\omega$, so it comes out of the integral. What remains is the
-# integral of the density of $\mathcal{N}(z, I_d)$, which is one:
+# Let $\omega \sim \mathcal{N}(0, I_d)$ be a random direction and $z \in \mathbb{R}^d$ a fixed vector. What is the mean
+# of $e^{\omega^\top z}$? It is an integral over the normal density, and we can evaluate it by *completing the square*
+# in the exponent: $-\tfrac12 \|\omega\|^2 + \omega^\top z = -\tfrac12 \|\omega - z\|^2 + \tfrac12 \|z\|^2$. The factor
+# $e^{\|z\|^2/2}$ does not depend on $\omega$, so it comes out of the integral, and what remains is the integral of the
+# density of $\mathcal{N}(z, I_d)$, which is one:
 #
 # $$\mathbb{E}\, e^{\omega^\top z}
 # = \int \frac{e^{-\|\omega\|^2/2 + \omega^\top z}}{(2\pi)^{d/2}}\, d\omega
@@ -47,17 +46,17 @@ from performer_course.figures import COLORS, compared, show
 # $$\mathrm{SM}(x, y) = \Lambda\; \mathbb{E}\, e^{\omega^\top z}
 # = \Lambda\; \mathbb{E} \cosh(\omega^\top z) , \qquad z = x + y .$$
 #
-# The second form holds because $\omega$ and $-\omega$ are equally likely, so that the mean of
-# $\sinh(\omega^\top z)$ is zero. **The softmax kernel is a mean of positive terms over random directions.** This is
-# Lemma 1 of Choromanski et al. (2021). Bochner's theorem (lesson 03) gave us the cosines of lesson 08. It writes a
-# kernel as a mean of waves, which have both signs, so it could not have led us here.
+# The second form holds because $\omega$ and $-\omega$ are equally likely, so that the mean of $\sinh(\omega^\top z)$ is
+# zero. **The softmax kernel is a mean of positive terms over random directions.** This is Lemma 1 of Choromanski et al.
+# (2021). Bochner's theorem (lesson 03), which gave us the cosines of lesson 08, could not have led us here, because it
+# writes a kernel as a mean of waves, which have both signs.
 #
-# Which directions contribute most to this mean? Look at the coordinate of $\omega$ along $z$. The directions are
-# drawn from a bell curve centred at 0. Multiplied by $e^{\omega^\top z}$, this curve becomes, up to a constant
-# factor, the bell curve centred at $z$, so the mean comes from directions around $z$. (In statistics this is called
-# *exponential tilting*. The factor, scaled to mean one, is an *importance weight*: it turns a mean over draws from one
-# density into a mean over another.) The square of a term is $e^{2\omega^\top z}$, so by the same argument the mean
-# square comes from directions around $2z$.
+# Which directions contribute most to this mean? Look at the coordinate of $\omega$ along $z$. The directions are drawn
+# from a bell curve centred at 0. Multiplying this curve by $e^{\omega^\top z}$ gives, up to a constant factor, the bell
+# curve centred at $z$, so the mean comes from directions around $z$. (In statistics this is called *exponential
+# tilting*. The factor, scaled to mean one, is an *importance weight*: it turns a mean over draws from one density into
+# a mean over another.) The square of a term is $e^{2\omega^\top z}$, so by the same argument the mean square comes from
+# directions around $2z$.
 #
 # **Before you run this:** let $\|z\| = 3$. By symmetry, half of the mean comes from directions that lie beyond $z$.
 # What fraction of all directions lies there: one in two, one in twenty, or less than one in five hundred?
@@ -102,17 +101,17 @@ show(
 # directions contribute half of the mean.
 
 # %% [markdown]
-# We sample in one place, and what we want to estimate is decided in another. Sections 3 and 4 follow from this
+# We sample in one place, although what we want to estimate is decided in another. Sections 3 and 4 follow from this
 # mismatch.
 #
 # ## 2. Positive and hyperbolic features
 #
-# A feature map must treat $x$ and $y$ separately, and the exponential lets us do just that:
-# $e^{\omega^\top(x + y)} = e^{\omega^\top x}\, e^{\omega^\top y}$. So we draw directions
-# $\omega_1, \dots, \omega_m$, the rows of a matrix $W$ (m, d). Each feature map below does two things: it applies one
-# or two functions $f_1, \dots, f_l$ of one variable to every projection $\omega_i^\top x$, and it multiplies the
-# results by $h(x)/\sqrt m$, a factor in which no direction occurs. In each row of the table
-# $\varphi(x)^\top\varphi(y)$ has the mean $\mathrm{SM}(x, y)$, so it is an *unbiased* estimate.
+# A feature map has to treat $x$ and $y$ separately, which the exponential allows:
+# $e^{\omega^\top(x + y)} = e^{\omega^\top x}\, e^{\omega^\top y}$. So we draw directions $\omega_1, \dots, \omega_m$,
+# the rows of a matrix $W$ (m, d). Each feature map below applies one or two functions $f_1, \dots, f_l$ of one variable
+# to every projection $\omega_i^\top x$, and then multiplies the results by $h(x)/\sqrt m$, a factor in which no
+# direction occurs. In each row of the table $\varphi(x)^\top\varphi(y)$ has the mean $\mathrm{SM}(x, y)$, so it is an
+# *unbiased* estimate.
 #
 # | features | $h(x)$ | $f_1, \dots, f_l$; $u = \omega_i^\top x$ | number of features |
 # |---|---|---|---|
@@ -143,40 +142,40 @@ for by_hand, name in ((positive_by_hand, "positive"), (hyperbolic_by_hand, "hype
     print(f"features.{name:10} {packaged.shape}, difference from ours below 1e-12: {equal}")
 
 # %% [markdown]
-# Positive features have a positive inner product, so all estimated weights are positive. The output is therefore a
-# weighted mean of the values again, and it cannot leave their convex hull. One precaution: if $x$ is very long, all its
-# features may be too small for the computer and are rounded to zero, which is called *underflow*. So
-# `attention.favor_attention` works with their logarithms (lesson 11).
+# Positive features have a positive inner product, so all estimated weights are positive. The output is therefore again
+# a weighted mean of the values, and it cannot leave their convex hull. But if $x$ is very long, all its features may be
+# so small that the computer rounds them to zero, which is called *underflow*. So `attention.favor_attention` works with
+# their logarithms (lesson 11).
 #
 # ## 3. The mean squared error of each map
 #
 # Positive does not mean accurate. All three estimates are unbiased means of $m$ independent terms, so the mean
 # squared error (MSE) of each is the variance of one term, divided by $m$.
 #
-# For positive features the term is $\Lambda e^{\omega^\top z}$. By the lemma with $2z$ in place of $z$, its square
-# has the mean $\Lambda^2 e^{2\|z\|^2}$. Subtract the square of the mean, $\Lambda^2 e^{\|z\|^2} = \mathrm{SM}^2$:
+# For positive features the term is $\Lambda e^{\omega^\top z}$. By the lemma with $2z$ in place of $z$, its square has
+# the mean $\Lambda^2 e^{2\|z\|^2}$. Subtract the square of the mean, $\Lambda^2 e^{\|z\|^2} = \mathrm{SM}^2$:
 #
 # $$\mathrm{MSE}^+ = \frac{\Lambda^2}{m} \bigl(e^{2\|z\|^2} - e^{\|z\|^2}\bigr)
 # = \frac{\mathrm{SM}^2}{m} \bigl(e^{\|z\|^2} - 1\bigr) .$$
 #
-# For hyperbolic features we use $\cosh^2 t = \frac12(1 + \cosh 2t)$. The mean square of
-# $\Lambda\cosh(\omega^\top z)$ is therefore $\frac12 \Lambda^2 (1 + e^{2\|z\|^2})$. Subtracting $\mathrm{SM}^2$ as
-# before leaves $\frac12 \Lambda^2 (e^{\|z\|^2} - 1)^2$, which is $\frac12(1 - e^{-\|z\|^2})$ times the variance of
-# a positive term. The trigonometric error is the one derived in lesson 08. Divided by $\mathrm{SM}^2$, the MSE is
-# the *relative variance* of the estimate, and its square root is the *relative error* of the weight. The relative
-# variances of the three maps are (`theory.hyperbolic_mse` computes the second, without the division):
+# For hyperbolic features we use $\cosh^2 t = \frac12(1 + \cosh 2t)$, so that the mean square of
+# $\Lambda\cosh(\omega^\top z)$ is $\frac12 \Lambda^2 (1 + e^{2\|z\|^2})$. Subtracting $\mathrm{SM}^2$ as before leaves
+# $\frac12 \Lambda^2 (e^{\|z\|^2} - 1)^2$, which is $\frac12(1 - e^{-\|z\|^2})$ times the variance of a positive term.
+# The trigonometric error is the one derived in lesson 08. Divided by $\mathrm{SM}^2$, the MSE is the *relative
+# variance* of the estimate, and its square root is the *relative error* of the weight. The relative variances of the
+# three maps are (`theory.hyperbolic_mse` computes the second, without the division):
 #
 # $$\frac{\mathrm{MSE}^{\mathrm{trig}}}{\mathrm{SM}^2} = \frac2m \sinh^2\frac{\|x - y\|^2}{2}, \qquad
 # \frac{\mathrm{MSE}^{\mathrm{hyp}}}{\mathrm{SM}^2} = \frac2m \sinh^2\frac{\|x + y\|^2}{2}, \qquad
 # \frac{\mathrm{MSE}^+}{\mathrm{SM}^2} = \frac{e^{\|x + y\|^2} - 1}{m} .$$
 #
-# To keep the comparison simple, we give each map the same number $F$ of features, although they do not take equally
-# many milliseconds. Then positive features have $m = F$ directions, and the other two have $m = F/2$. In the
-# experiment $x$ and $y$ have length 1, and $F = 128$.
+# To keep the comparison simple, we give each map the same number $F$ of features, although the maps do not take equally
+# many milliseconds. Positive features then have $m = F$ directions, and the other two have $m = F/2$. In the experiment
+# $x$ and $y$ have length 1, and $F = 128$.
 #
-# **Before you run this:** let $y$ turn from $x$ to $-x$. Trigonometric, hyperbolic and positive features are each
-# exact in every draw at one end of the turn. For which of them is that end $y = x$, and for which $y = -x$? At its
-# other end, are most draws of positive features too high or too low?
+# **Before you run this:** let $y$ turn from $x$ to $-x$. Trigonometric, hyperbolic and positive features are each exact
+# in every draw at one end of the turn. For which of them is that end $y = x$, and for which $y = -x$? And are most
+# draws of positive features too high or too low at their other end?
 
 
 # %% tags=["answer"]
@@ -237,28 +236,28 @@ show(
 # %% [markdown]
 # The figure and the formulas agree on where each map is exact. **Trigonometric features are exact at $y = x$, and
 # hyperbolic and positive features at $y = -x$, where $z = 0$.** The formula for positive features also tells us how
-# fast things get worse away from that end. **The relative error of a weight estimated by positive features depends
-# on $\|x + y\|$ alone, and its square grows like $e^{\|x + y\|^2}$.**
+# fast the error grows away from that end. **The relative error of a weight estimated by positive features depends on
+# $\|x + y\|$ alone, and its square grows like $e^{\|x + y\|^2}$.**
 #
 # For a single weight, hyperbolic features beat the same number of positive features: although they have half as
 # many directions, their MSE is $2 \cdot \frac12(1 - e^{-\|z\|^2}) < 1$ times as large. They beat trigonometric
 # features exactly where $x^\top y < 0$, because $\|x + y\|^2 - \|x - y\|^2 = 4 x^\top y$. But one and the same
 # $\varphi$ has to serve all pairs of a head (exercise 1 mixes two maps).
 #
-# Large weights are expensive to estimate. If a weight is $e^t$ with $t = x^\top y > 0$, then
-# $\|x + y\|^2 = \|x - y\|^2 + 4t \ge 4t$, so positive features have a relative variance of at least $(e^{4t} - 1)/m$
-# there, before the division by the sum of the weights. And what about small weights, which are most of the weights
-# in attention? When $\mathrm{SM}$ goes to 0, $x^\top y$ goes to $-\infty$, so the norms grow, and the MSE of
-# trigonometric features grows with them. The MSE of positive features, $\mathrm{SM}^2 (e^{\|x + y\|^2} - 1)/m$,
-# goes to 0 with the weight as long as $\|x + y\|$ stays bounded. If $\|x + y\|$ does not stay bounded, we still
-# have *Markov's inequality*: a positive estimate with mean $\mathrm{SM}$ exceeds $a\,\mathrm{SM}$ with probability
-# at most $1/a$. So a weight that should be close to zero rarely comes out large, before the division by the sum.
+# Large weights are expensive to estimate: if a weight is $e^t$ with $t = x^\top y > 0$, then
+# $\|x + y\|^2 = \|x - y\|^2 + 4t \ge 4t$, so positive features have a relative variance of at least $(e^{4t} - 1)/m$,
+# before the division by the sum of the weights. What about small weights, which are most of the weights in attention?
+# When $\mathrm{SM}$ goes to 0, $x^\top y$ goes to $-\infty$, so the norms grow, and the MSE of trigonometric features
+# grows with them, whereas the MSE of positive features, $\mathrm{SM}^2 (e^{\|x + y\|^2} - 1)/m$, goes to 0 with the
+# weight as long as $\|x + y\|$ stays bounded. Even where it does not, we still have *Markov's inequality*: a positive
+# estimate with mean $\mathrm{SM}$ exceeds $a\,\mathrm{SM}$ with probability at most $1/a$. So a weight that should be
+# close to zero rarely comes out large, before the division by the sum.
 #
 # ## 4. Heavy-tailed estimates
 #
-# The first figure showed that the mean comes from a region where few directions fall. Suppose that somebody who
-# does not know the formula draws 1,000 directions, takes each of them as an estimate of its own, and measures the MSE
-# of a single direction by the mean of these 1,000 squared errors.
+# The first figure showed that the mean comes from a region where few directions fall. Would an experiment notice?
+# Suppose that somebody who does not know the formula draws 1,000 directions, takes each of them as an estimate of its
+# own, and measures the MSE of a single direction by the mean of these 1,000 squared errors.
 #
 # **Before you run this:** let $\|z\| = 3$, where by the formula the mean of 1,000 directions has a relative error
 # of 2.8. Is a typical measured MSE close to the true one, a third of it, or less than a hundredth of it?
@@ -287,12 +286,12 @@ for square in (1, 4, 9):
 # Still, at $\|z\| = 3$, 80 % of the estimates from 1,000 directions lie within a factor of 2 of the exact value,
 # although three in four are too low. How many directions are enough? The density of directions at $z$ is
 # $e^{-\|z\|^2/2}$ times the density at 0, so a typical estimate becomes useful with about $10\, e^{\|z\|^2/2}$
-# directions; here $e^{\|z\|^2/2}$ is 90. For the MSE to fall below the MSE of the answer 0, it takes $e^{\|z\|^2}$
+# directions (here $e^{\|z\|^2/2}$ is 90). For the MSE to fall below the MSE of the answer 0, it takes $e^{\|z\|^2}$
 # directions, here 8,103.
 #
-# Would better directions help? Orthogonal directions (lesson 05) leave the mean of the estimate as it is.
-# Directions of fixed norm $\sqrt d$ never reach far out, but they estimate another kernel, the *regularised
-# softmax* kernel or SMREG, which is $1 - \|z\|^4/4(d + 2) + \dots$ times the softmax kernel.
+# Would better directions help? Orthogonal directions (lesson 05) leave the mean of the estimate as it is, whereas
+# directions of fixed norm $\sqrt d$, which never reach far out, estimate another kernel. This *regularised softmax*
+# kernel, or SMREG, is $1 - \|z\|^4/4(d + 2) + \dots$ times the softmax kernel.
 
 # %%
 for square in (0.01, 1, 9):
@@ -304,29 +303,29 @@ for square in (0.01, 1, 9):
     )
 
 # %% [markdown]
-# With $d = m = 64$, orthogonal directions leave 0.73 of the MSE at $\|z\| = 1$, and 0.997 of it at $\|z\| = 3$,
-# where help is needed most. There SMREG is 0.77 times the softmax kernel, a bias that more directions do not
-# remove. Lesson 14 has better features (*FAVOR++*, Likhosherstov et al., 2022).
+# With $d = m = 64$, orthogonal directions leave 0.73 of the MSE at $\|z\| = 1$, and 0.997 of it at $\|z\| = 3$, where
+# help is needed most. There SMREG is 0.77 times the softmax kernel, a bias that more directions do not remove. Lesson
+# 14 introduces better features (*FAVOR++*, Likhosherstov et al., 2022).
 #
 # ## 5. A common factor cancels
 #
 # In the end we want an output, not the value of a kernel. If all weights of a row come out 40 % too large, their sum is
-# 40 % too large, and the output is exact. **Dividing by the sum cancels any factor by which all weights of a row are
-# wrong.** In statistics such a ratio is called *self-normalised importance sampling* (Zheng et al., 2022).
+# also 40 % too large, so the output is exact. **Dividing by the sum cancels any factor by which all weights of a row
+# are wrong.** In statistics such a ratio is called *self-normalised importance sampling* (Zheng et al., 2022).
 #
 # How much of their error do two weights have in common? Write the estimated weight of key $j$ as $1 + \eta_j$ times the
-# exact one, so that $\eta_j$ is its *deviation*, with a sign; its root mean square is the relative error of section 3.
-# One direction estimates $1 + \eta_j$ by $e^{\omega^\top z_j - \|z_j\|^2/2}$, with $z_j = x + y_j$, and this term has
-# the mean 1. The product of two such terms is an exponential again,
+# exact one, so that $\eta_j$ is its signed *deviation*, whose root mean square is the relative error of section 3. One
+# direction estimates $1 + \eta_j$ by $e^{\omega^\top z_j - \|z_j\|^2/2}$, where $z_j = x + y_j$, and this term has the
+# mean 1. The product of two such terms is an exponential again,
 # $e^{\omega^\top(z_1 + z_2) - (\|z_1\|^2 + \|z_2\|^2)/2}$, and by the lemma with $z_1 + z_2$ in place of $z$ it has the
 # mean $e^{z_1^\top z_2}$. Subtract 1, the product of the two means, and divide by the number of directions, which are
 # independent:
 #
 # $$\operatorname{Cov}(\eta_1, \eta_2) = \frac{e^{z_1^\top z_2} - 1}{m} .$$
 #
-# With $z_1 = z_2$ this is the relative variance of section 3. The estimated ratio of two weights is
-# $1 + \eta_1 - \eta_2$ times the exact one, to first order. For short vectors the mean square of $\eta_1 - \eta_2$ is
-# nearly $\|z_1 - z_2\|^2/m = \|y_1 - y_2\|^2/m$, in which the query no longer appears.
+# With $z_1 = z_2$ this is the relative variance of section 3. To first order, the estimated ratio of two weights is
+# $1 + \eta_1 - \eta_2$ times the exact one. For short vectors the mean square of $\eta_1 - \eta_2$ is nearly
+# $\|z_1 - z_2\|^2/m = \|y_1 - y_2\|^2/m$, in which the query no longer appears.
 #
 # **Before you run this:** a query has length 1. Two keys of length $\frac12$ are at right angles to it and point in
 # opposite directions. Are the errors of their two weights positively correlated, negatively correlated, or
@@ -375,17 +374,17 @@ show(
 # the same query, so that $z_1^\top z_2 = 1 - \frac14$ is positive. For keys near each other the correlation is 0.98.
 
 # %% [markdown]
-# In each draw the weights of two nearby keys are wrong by nearly the same factor, so the division removes nearly all of
-# this error. How much does such cancellation help a whole output? To find out, we destroy it: we draw $W$ forty times,
-# and each key takes its estimates from one of the forty draws at random, so that only one pair of keys in forty still
-# shares a draw. Every single weight is as wrong as before, but the errors of a row have next to nothing in common: they
-# are *shuffled*.
+# In each draw the weights of two nearby keys are wrong by nearly the same factor, and the division removes nearly all
+# of this error. How much does such cancellation help a whole output? To find out, we destroy it: we draw $W$ forty
+# times, and each key takes its estimates from one of the forty draws at random, so that only one pair of keys in forty
+# still shares a draw. Every single weight is as wrong as before, but the errors of a row have next to nothing in
+# common: they are *shuffled*.
 #
 # We try this on three kinds of attention from lesson 08, with 64 directions per head: 2,048 *independent* tokens of
 # width 8, eight heads of lesson 16's *decoder after 12,000 steps*, and six *antibody* heads. (On the decoder and
 # antibody heads so many directions save nothing.) First think about single weights. By section 4 the median of a single
-# term is $e^{-\|z\|^2/2}$ times the exact weight. At given norms, $\|z\|^2 = \|x\|^2 + \|y\|^2 + 2 x^\top y$ grows
-# with the weight. But after the division the weights of a row have to add up to one.
+# term is $e^{-\|z\|^2/2}$ times the exact weight, and at given norms $\|z\|^2 = \|x\|^2 + \|y\|^2 + 2 x^\top y$ grows
+# with the weight. After the division, however, the weights of a row have to add up to one.
 #
 # **Before you run this:** will keys whose exact weight is below 0.001 typically get too much weight or too little? And
 # will this move the output towards $\operatorname{mean}(V)$ or away from it?
@@ -465,42 +464,42 @@ print("their total weight, estimated {:.2f} and exact {:.4f}".format(*by_head.me
 # $\operatorname{mean}(V)$: on the decoder heads 0.55 of the way.
 
 # %% [markdown]
-# Two mechanisms are at work. The first is cancellation. On each of the eight kinds of data that section 6 uses, the
+# Two mechanisms are at work, and the first is cancellation. On each of the eight kinds of data that section 6 uses, the
 # typical error is lower when all keys share one $W$, though only a little lower on aligned tokens of width 64. On
 # *short* tokens, which are independent and a quarter as long, it is about half as large, as the formula predicts: of
 # $\|x + y\|^2$ only the part that belongs to the key remains.
 #
 # But cancellation is not the whole explanation, because even shuffled errors do not ruin the output of the decoder
-# heads: they still beat $\operatorname{mean}(V)$ in six draws of ten, against nine with one $W$. The second mechanism
-# is the one in your question. A typical weight is too low, above all a large one, and the division by the sum passes
-# what it has lost on to the other keys. On the decoder heads most of this goes to keys of medium weight, but keys below
-# 0.001, which should have 0.0012 of the weight in all, get 0.09. All this moves the output towards
-# $\operatorname{mean}(V)$, which has the normalised error 1. The random part of the errors comes on top of that.
+# heads, which still beats $\operatorname{mean}(V)$ in six draws of ten, against nine with one $W$. The second mechanism
+# is the one in your question. A typical weight, above all a large one, comes out too low, and the division by the sum
+# passes what it has lost on to the other keys. On the decoder heads most of this goes to keys of medium weight, but
+# keys below 0.001, which should have 0.0012 of the weight in all, get 0.09. All this moves the output towards
+# $\operatorname{mean}(V)$, whose normalised error is 1, and the random part of the errors comes on top.
 #
 # ## 6. Positive features on trained heads
 #
 # On the trained heads of lesson 08, as they are, cosines typically did worse than $\operatorname{mean}(V)$. Do positive
-# features do better, with so few of them that they save work? We count multiplications, as a fraction of those of exact
+# features do better, even with so few that they save work? We count multiplications, as a fraction of those of exact
 # attention: $m$ directions of cosines and sines take $3m/L$ ($m$ projections, $2m$ features), $m$ positive features
 # take $2m/L$, and $F$ terms of a Taylor series take $F/L$. In *causal* attention, where a token sees only earlier
 # tokens and itself, each fraction is twice as large. We give each head $F = L/8$ features, which take at most a quarter
 # of the multiplications, or half on the decoder heads, which are causal.
 #
-# Trained queries and keys have means $\bar q$ and $\bar k$ far from zero, which add to $\|x + y\|^2$. However,
-# softmax does not change when one vector is added to all keys, because every score of a query then changes by the same
-# number. Which vector is best depends on the features. The error of cosines depends on $x - y$, so exercise 3 of
-# lesson 08 added $\bar q - \bar k$, which brings the keys to the queries; the error of positive features depends on
-# $x + y$, so here we add $-(\bar q + \bar k)$, which brings the keys to the *opposite* of the queries (lesson 14). Both
-# means come from a sample. Keys that we drew ourselves are not shifted.
+# Trained queries and keys have means $\bar q$ and $\bar k$ far from zero, which add to $\|x + y\|^2$. However, softmax
+# does not change when one vector is added to all keys, because every score of a query then changes by the same number.
+# Which vector is best depends on the features. Because the error of cosines depends on $x - y$, exercise 3 of lesson 08
+# added $\bar q - \bar k$, which brings the keys to the queries; the error of positive features depends on $x + y$, so
+# here we add $-(\bar q + \bar k)$, which brings the keys to the *opposite* of the queries (lesson 14). Both means come
+# from a sample, and keys that we drew ourselves are not shifted.
 #
 # Two competitors use no random numbers. A *sliding window* over the nearest keys gets as many multiplications as the
 # positive features. *Taylor features* of degree 1 replace $e^t$, where $t = q^\top k/\sqrt d$, by $1 + t$, with $d + 1$
-# features: 9 at $d = 8$, 65 at $d = 64$. We subtract the sample's mean key from their keys, as in lesson 08.
+# features (9 at $d = 8$, 65 at $d = 64$), and from their keys we subtract the sample's mean key, as in lesson 08.
 #
-# We judge eight decoder heads, six antibody heads (of each of three blocks, the easiest and the hardest head for such
-# features), and two *speech* heads. What should we expect? By section 4 a typical weight needs about
-# $10\, e^{\|z\|^2/2}$ directions. The next table compares this number, for the median $\|z\|^2$ of all pairs after the
-# shift, with the $F$ that we can afford.
+# We judge eight decoder heads, six antibody heads (the easiest and the hardest for such features in each of three
+# blocks), and two *speech* heads. What should we expect? By section 4 a typical weight needs about $10\, e^{\|z\|^2/2}$
+# directions, and the next table compares this number, for the median $\|z\|^2$ of all pairs after the shift, with the
+# $F$ that we can afford.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 print("kind                       L   d   F   median ‖z‖²   10 e^{‖z‖²/2}")
@@ -669,21 +668,21 @@ for name, L, d in (("antibody", 122, 64), ("speech", 1500, 64)):
 # %% [markdown]
 # **On trained heads $L/8$ positive features do not explode as cosines do, but on the six stored antibody heads and on
 # one of the two stored speech heads they do worse than $\operatorname{mean}(V)$.** They beat it on seven of the eight
-# decoder heads, on no antibody head, and on one speech head, barely. The worst single draw has the normalised error 12.
-# The medians of cosines and sines lie between 9.1 and 1,809, and between 7 and 3,926 when the keys are shifted to the
-# queries. So positive weights cure the failure of lesson 08, but they are not yet accurate. The shift helps: without it
-# the median on the decoder heads is 1.1 instead of 0.85.
+# decoder heads, on no antibody head, and, barely, on one speech head. Their worst single draw has the normalised error
+# 12, whereas with cosines and sines even the medians lie between 9.1 and 1,809, and between 7 and 3,926 when the keys
+# are shifted to the queries. So positive weights cure the failure of lesson 08, although they are not yet accurate. The
+# shift helps: without it the median on the decoder heads is 1.1 instead of 0.85.
 #
 # Each competitor does well on data that suit it. Decoder heads attend locally, so a window of eight keys leaves a
 # normalised error of 0.0098. On the antibody and speech heads Taylor features of degree 1 have medians of 0.71 and
 # 0.64, with 65 features, where $L/8$ positive features have 1.6 and 1.2. (On two antibody heads they lose to
-# $\operatorname{mean}(V)$, and on 122 tokens they are slower than exact attention.) On decoder heads they fail, because
-# many learned scores are far below zero, and there $1 + t$ turns negative.
+# $\operatorname{mean}(V)$, and on 122 tokens they are slower than exact attention.) On decoder heads Taylor features
+# fail, because many learned scores are far below zero, where $1 + t$ turns negative.
 #
 # Let us return to the thread of the course. We have written a comparison as a mean of positive terms, so the brackets
-# in the matrix product can move without any weight turning negative. Lesson 10 moves them. The answer survives on some
-# learned heads, but on all three kinds $\|x + y\|$ is so large that single weights stay inaccurate. Lesson 14 makes it
-# smaller, and lesson 15 treats nearby keys exactly.
+# in the matrix product can move, as they will in lesson 10, without any weight turning negative. The answer survives on
+# some learned heads, but on all three kinds $\|x + y\|$ is so large that single weights stay inaccurate. This is why
+# lesson 14 makes it smaller and lesson 15 treats nearby keys exactly.
 #
 # ## Take away
 #

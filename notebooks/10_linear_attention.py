@@ -7,9 +7,9 @@
 # > Afterwards you can compute attention in time and memory proportional to the length, say from which length on this
 # > saves anything, apply a padding mask, and explain what the rank of the weights limits and what it does not promise.
 #
-# Attention compares every query with every key. That takes time proportional to the square of the length, and it is
-# what makes long texts expensive. But if the kernel of the attention is an inner product of features, we never need to
-# compare the pairs one by one. This lesson shows why, works out how much it saves, and asks which feature maps are
+# Attention compares every query with every key, and the time that this takes, proportional to the square of the length,
+# is what makes long texts expensive. But if the kernel of the attention is an inner product of features, we never need
+# to compare the pairs one by one. This lesson shows why, works out how much it saves, and asks which feature maps are
 # worth using.
 
 # %%
@@ -36,17 +36,17 @@ from performer_course.figures import COLORS, gram, show
 # \;\in\; \mathbb{R}^e .$$
 #
 # Softmax attention has $\kappa(q, k) = e^{q^\top k/\sqrt d}$. Suppose instead that
-# $\kappa(q, k) = \varphi(q)^\top \varphi(k)$, where the *kernel feature map* $\varphi$ has $F$ features. Then
-# $\varphi(q_i)$ does not depend on $j$, so we can take it out of both sums:
+# $\kappa(q, k) = \varphi(q)^\top \varphi(k)$, where the *kernel feature map* $\varphi$ has $F$ features. Because
+# $\varphi(q_i)$ does not depend on $j$, we can then take it out of both sums:
 #
 # $$o_i^\top = \frac{\varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j^\top}
 # {\varphi(q_i)^\top \sum_j \varphi(k_j)} .$$
 #
 # **The two sums over the keys are the same for every query: a matrix (F, e) and a vector (F,).** We compute them once
-# and use them for all queries. You can think of them as a summary of the keys and values. Its size does not depend on
-# their number $S$, and once it is made, no query ever looks at a single key again. Now let $\varphi(Q)$ (L, F) and
-# $\varphi(K)$ (S, F) have the features as their rows, and let $\mathbf{1}$ be a vector of ones. Then all that we have
-# done is to move brackets, which is allowed because matrix multiplication is *associative*:
+# and use them for all queries. You can think of them as a summary of the keys and values, whose size does not depend on
+# their number $S$. Once it is made, no query ever looks at a single key again. Now let the features be the rows of
+# $\varphi(Q)$ (L, F) and $\varphi(K)$ (S, F), and let $\mathbf{1}$ be a vector of ones. Then all that we have done is
+# to move brackets, which is allowed because matrix multiplication is *associative*:
 #
 # $$\bigl(\varphi(Q)\, \varphi(K)^\top\bigr) V = \varphi(Q)\, \bigl(\varphi(K)^\top V\bigr),
 # \qquad
@@ -78,8 +78,8 @@ show(
 # takes $(L + S)Fe$.
 #
 # With the second order nothing grows with $L$ times $S$, which is why attention computed in this order is called
-# *linear attention*. Note that nothing has been approximated here: both orders give the same output. We check this with
-# a feature map of section 3:
+# *linear attention*. Note that nothing has been approximated here: both orders give the same output, as we can check
+# with a feature map of section 3:
 
 
 # %%
@@ -100,14 +100,14 @@ for name, other in (("weights in full", in_full), ("attention.linear_attention",
 
 # %% [markdown]
 # This line of code invites two mistakes. The first is to forget the $\mathbf{1}$ and to divide by
-# $\varphi(Q)\varphi(K)^\top$: if $e = S$, the shapes agree by accident, and there is no error message. A test finds
+# $\varphi(Q)\varphi(K)^\top$: if $e = S$, the shapes agree by accident, so there is no error message. But a test finds
 # this mistake, because attention over values that are all one must return ones. The second mistake is to multiply by
 # `diag(1 / denominator)`, an $L \times L$ matrix, which wastes everything that was saved.
 #
 # ## 2. What it costs
 #
-# How much do we save with the positive features of lesson 09? They first need the projections $\omega^\top q$ and
-# $\omega^\top k$ on $m$ directions, which add to the cost, and they give $F = m$ features. The table gives the counts
+# How much do we save with the positive features of lesson 09? They give $F = m$ features, but first they need the
+# projections $\omega^\top q$ and $\omega^\top k$ on $m$ directions, which add to the cost. The table gives the counts
 # for $L = S$. Look at the powers of $L$:
 #
 # | attention | multiplications | exponentials | numbers held in memory |
@@ -116,27 +116,27 @@ for name, other in (("weights in full", in_full), ("attention.linear_attention",
 # | exact, in blocks of $b$ | $L^2 (d + e)$ | $L^2$ | $L e + b^2$ |
 # | linear, $m$ positive features, $b$ rows at a time | $2 L\, m (d + e)$ | $2 L m$ | $L e + m e + b m$ |
 #
-# "Linear in the length" says nothing about short texts, because $O(L)$ hides a constant: linear attention has to
-# compute and use $m$ features of each query and $m$ features of each key, which takes $2m(d + e)$ multiplications per
+# "Linear in the length" says nothing about short texts, because $O(L)$ hides a constant. Linear attention has to
+# compute and use $m$ features of each query and $m$ features of each key. This takes $2m(d + e)$ multiplications per
 # token, as many as exact attention spends on comparing a query with $2m$ keys and adding up their values. **Without a
 # causal mask, exact and linear attention take the same number of multiplications at $L = 2m$.** The same is true of the
 # exponentials. With a causal mask a token attends only to itself and the tokens before it, so exact attention has half
-# as many pairs, $L^2/2$. Linear attention computes as many features as before, so the counts cross at $L = 4m$. For
-# shorter sequences features save nothing. In tables a star marks such sizes.
+# as many pairs, $L^2/2$, while linear attention computes as many features as before. The counts therefore cross at
+# $L = 4m$. For shorter sequences features save nothing, and in tables a star marks such sizes.
 #
 # Is memory another reason to use features? Not where all queries are known at once, as in an encoder, or in the
-# *prefill* of a decoder, when it reads its prompt. There exact attention can go through the keys in blocks and keep
-# running sums (Rabe and Staats, 2021). This is what `attention.softmax_attention` does, and what *FlashAttention* (Dao
-# et al., 2022) does on a GPU. It still computes all $L^2$ scores, so what features offer is linear time. Where a text
-# is written token by token, memory is a second reason, because exact attention keeps all earlier keys and values, the
-# *KV cache* (lesson 12).
+# *prefill* of a decoder, when it reads its prompt. There exact attention can go through the keys in blocks and
+# keep running sums (Rabe and Staats, 2021), as `attention.softmax_attention` does, and as *FlashAttention* (Dao et
+# al., 2022) does on a GPU. It still computes all $L^2$ scores, so what features offer is linear time. Where a text
+# is written token by token, memory is a second reason, because exact attention keeps all earlier keys and values,
+# the *KV cache* (lesson 12).
 #
 # Could another method be fast for arbitrary queries and keys? Most likely not. Let $d$ be of the order of $\ln L$, and
 # let the error fall like a power of $1/L$. Once the entries of $Q$ and $K$ are of the order of $\sqrt{\ln L}$, no
 # method runs in time $L^{2 - \delta}$ with a $\delta > 0$, provided that the *strong exponential time hypothesis*
-# holds, a common conjecture about the satisfiability problem (Alman and Song, 2023).
+# holds, which is a common conjecture about the satisfiability problem (Alman and Song, 2023).
 #
-# Let us measure, with $d = e = 64$ and $m = 256$ orthogonal directions.
+# Do measured times follow the counts? Let us try $d = e = 64$ and $m = 256$ orthogonal directions.
 
 # %%
 d, m, lengths = 64, 256, [256, 512, 1024, 2048, 4096]
@@ -218,7 +218,7 @@ show(
 # attention is about 8 times as fast as exact attention in blocks.
 
 # %% [markdown]
-# Where the times cross depends on the machine and on the code. A user who measured on a GPU found the crossing at about
+# Where the times cross depends on the machine and on the code: a user who measured on a GPU found the crossing at about
 # $18\, d \ln d$ tokens, which is about 4,800 tokens at $d = 64$. So measure on the machine that you will use.
 #
 # ## 3. Feature maps without randomness
@@ -235,16 +235,16 @@ show(
 #   $1 + t + t^2/2 = \frac12\bigl((1 + t)^2 + 1\bigr) > 0$, where $F = (d + 1)(d + 2)/2$.
 #
 # Only the Taylor features approximate softmax, and only where all $t$ are small. The other two maps define *other
-# kernels*. A model can be trained with such a kernel from the start, as in lesson 16. But what happens if we put these
-# maps into a model that was trained with softmax?
+# kernels*, with which a model can be trained from the start, as in lesson 16. But what happens if we put these maps
+# into a model that was trained with softmax?
 #
 # We try it on the stored heads: the decoder heads of lesson 16 after 600 and after 12,000 steps of training ($L = 32$,
 # $d = 8$, causal), the heads of the antibody model ($L = 122$, $d = 64$), and the near and the spread head of lesson
 # 06, which come from a speech model ($L = 1{,}500$, $d = 64$). As a baseline we take a *sliding window* of the $d$
 # nearest keys, because it takes as many multiplications as $d$ features. Each entry of the table gives the median of
-# the normalised error over heads and texts, and then the percentage of errors below 1, the error of
-# $\operatorname{mean}(V)$. These maps need no projections, so the counts cross at $L = F$, and at $L = 2F$ with a
-# causal mask. A star marks the entries where $L$ is smaller than that.
+# the normalised error over heads and texts, followed by the percentage of errors below 1, the error of
+# $\operatorname{mean}(V)$. Because these maps need no projections, the counts cross at $L = F$, or at $L = 2F$ with a
+# causal mask, and a star marks the entries where $L$ is smaller than that.
 #
 # **Before you run this:** trained heads have scores below $-1$. What does this do to the weights and the denominators
 # of Taylor features of degree 1, and on which side of 1 do you therefore expect their error? Now let all queries and
@@ -299,16 +299,16 @@ for name, method in MAPS.items():
 # as long, every product of features is multiplied by $a^2$, which cancels in the division. The median error of ReLU is
 # 0.68 at best. For long vectors elu + 1 has the same weakness, because its features, divided by $a$, tend to the
 # features of ReLU as $a$ grows. **Put into heads that were trained with softmax, elu + 1 is little better than the mean
-# of all values.** Taylor features of degree 2 are worse than $\operatorname{mean}(V)$, at the median, only on the
-# decoder heads after 12,000 steps. On all other kinds of heads they are ahead of elu + 1, but there are too many of
-# them to save anything. The cheap window does better: its median error is below that of every feature map on all kinds
-# of heads except the spread head, where it is 3.7.
+# of all values.** At the median, Taylor features of degree 2 are worse than $\operatorname{mean}(V)$ only on the
+# decoder heads after 12,000 steps. On all other kinds of heads they are ahead of elu + 1, although there are too many
+# of them to save anything. The cheap window does better: its median error is below that of every feature map on all
+# kinds of heads except the spread head, where it is 3.7.
 #
 # ## 4. The rank
 #
 # Why do these maps fail? A natural suspicion is that $F$ features are too few. The weights of all queries form a matrix
 # $A$, and we can read it off if we give attention the identity matrix as values, because its output is then $A I = A$.
-# With $F$ features $A$ is the product $\varphi(Q)\varphi(K)^\top$, whose rows are divided by their sums. Before the
+# With $F$ features $A$ is the product $\varphi(Q)\varphi(K)^\top$ with every row divided by its sum. Before this
 # division, every row of $A$ is a combination of the same $F$ rows of $\varphi(K)^\top$, and dividing a row by a number
 # does not change the rank:
 #
@@ -325,11 +325,10 @@ for name, method in MAPS.items():
 # %% [markdown]
 # Is low rank really the reason why the maps of section 3 fail? To find out, we compare them with the best that a given
 # rank allows. The nearest matrix of rank $F$ in least squares is the truncated *singular value decomposition* (Eckart
-# and Young, 1936). It is computed from $A$ itself, so it is not a method for computing attention, but it shows what
-# could be achieved. We compare it with elu + 1 and with 32 positive features, first with random directions and then
-# with the same directions after training (section 5). The heads are six of the antibody model, with 122 tokens and
-# $d = 64$. Since the values are the identity, the baseline, whose normalised error is 1, gives equal weights to all
-# keys.
+# and Young, 1936). Because it is computed from $A$ itself, it is not a method for computing attention, but it shows
+# what could be achieved. On six heads of the antibody model, with 122 tokens and $d = 64$, we compare it with elu + 1
+# and with 32 positive features, first with random directions and then with the same directions after training (section
+# 5). Since the values are the identity, the baseline, whose normalised error is 1, gives equal weights to all keys.
 
 # %%
 q, k, W, _ = data.trained_features()["antibody"]  # shifted keys; W trained as in section 5
@@ -375,14 +374,14 @@ show(
 # On each of the six heads some matrix of rank 32 has an error of 0.01 at most, whereas elu + 1, with rank 64, has an
 # error of 0.94 or more. **The rank is an upper limit and not a promise: on these heads rank 32 would be enough, and
 # elu + 1 fails with rank 64.** What matters is which matrices of its rank the feature map can produce. On the head in
-# the picture elu + 1 shows no stripe. Random directions find some stripes and add false ones, and trained directions
+# the picture elu + 1 shows no stripe, random directions find some stripes and add false ones, and trained directions
 # come closer.
 #
 # ## 5. Train the directions
 #
 # The directions of positive features need not be random. In the last picture they were trained for 300 steps of
 # gradient descent, separately for each head, to bring the rows of weights closer to those of softmax on one antibody
-# (lesson 17 gives the loss). The errors are measured on another antibody. Here they are, head by head:
+# (lesson 17 gives the loss). We measure their errors on another antibody, head by head:
 
 # %%
 for name, i in (("random", 0), ("trained", 2)):
@@ -429,12 +428,12 @@ for name, method in (("elu + 1", MAPS["elu + 1"]), ("positive features", positiv
     print(f"{name:17} 1e30 and NaN in the padding change less than 1e-12: {same}")
 
 # %% [markdown]
-# The package replaces the keys and values of the padding by zeros. It does not multiply them by the mask, because
+# The package replaces the keys and values of the padding by zeros, and does not multiply them by the mask, because
 # $0 \cdot \mathrm{NaN}$ is NaN.
 #
 # A key mask is the same for every query. A causal mask is not, but the sums that row $i$ needs grow by only one key per
-# row, and lesson 12 uses this to compute causal attention cheaply. An arbitrary mask of pairs multiplies
-# $\varphi(Q)\varphi(K)^\top$ entry by entry, and then the brackets cannot be moved.
+# row, which lesson 12 uses to compute causal attention cheaply. An arbitrary mask of pairs, however, multiplies
+# $\varphi(Q)\varphi(K)^\top$ entry by entry, so that the brackets cannot be moved.
 #
 # We have moved the brackets, and the cost is now proportional to the length. Is the output still right? In heads that
 # were trained with softmax, feature maps that ignore softmax stay far from it, and elu + 1 is hardly better than

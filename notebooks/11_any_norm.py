@@ -9,12 +9,12 @@
 # > short.
 #
 # Linear attention is one line of code (lesson 10), and it easily goes wrong in two places: where somebody adds a small
-# constant "for stability", and where the norms are larger than in any test. Both problems have the same cause. Features
+# constant "for stability", and where the norms are larger than in any test. Both problems have the same cause: features
 # are exponentials, and an exponential can *overflow*, which means that it exceeds the largest floating-point number and
-# becomes infinity, or *underflow*, which means that it is rounded to zero. The cure is to work with logarithms. An
-# algorithm whose result is not spoilt by rounding is called *numerically stable*.
+# becomes infinity, or *underflow*, which means that it is rounded to zero. An algorithm whose result is not spoilt by
+# rounding is called *numerically stable*, and the cure here is to work with logarithms.
 #
-# But a finite result can still be a bad one. So the second half of the lesson asks whether we can know the error in
+# But a finite result can still be a bad one, so the second half of the lesson asks whether we can know the error in
 # advance.
 
 # %%
@@ -27,27 +27,28 @@ from performer_course.figures import COLORS, compared, show, trend
 # %% [markdown]
 # ## 1. A small constant added for stability
 #
-# Positive features are exponentials. For each of $m$ directions $\omega$ there is one feature,
+# Positive features are exponentials, one for each of $m$ directions $\omega$:
 # $\varphi_\omega(x) = e^{\omega^\top x - \|x\|^2/2}/\sqrt m$, where $x$ is $q' = q\, d^{-1/4}$ or $k' = k\, d^{-1/4}$.
-# If $x$ is very long, every feature underflows, and the output is $0/0$. In floating-point arithmetic this is NaN (the
-# package's `attention.linear_attention` returns 0 instead, wherever all weights of a query are 0). A common first
-# remedy is to add a small $\varepsilon$ to every feature. With $\mathbf{1}$ for a vector of $m$ ones, the weight of a
-# pair becomes
+# If $x$ is very long, every feature underflows, and the output is $0/0$, which is NaN in floating-point arithmetic.
+# (The package's `attention.linear_attention` returns 0 instead, wherever all weights of a query are 0.) A common first
+# remedy is to add a small $\varepsilon$ to every feature. If $\mathbf{1}$ is the vector of $m$ ones, the weight of a
+# pair then becomes
 #
 # $$(\varphi(q') + \varepsilon\mathbf{1})^\top (\varphi(k') + \varepsilon\mathbf{1})
 # = \varphi(q')^\top\varphi(k') + \varepsilon\, \mathbf{1}^\top\varphi(q')
 # + \varepsilon\, \mathbf{1}^\top\varphi(k') + \varepsilon^2 m .$$
 #
 # Only the first term pairs this query with this key. Where the features are smaller than $\varepsilon$, the last term
-# is the largest, and it is the same for all keys. How large the features are depends on what we divide them by. It is
-# usual to divide by $e^{\max \omega^\top x}$, with one maximum for each query and a single one for all keys together.
-# As long as no $\varepsilon$ is added, such factors cancel in the ratio.
+# is the largest, and it is the same for all keys. How large the features are depends on what we divide them by, usually
+# $e^{\max \omega^\top x}$, with one maximum for each query and a single one for all keys together. Such factors cancel
+# in the ratio as long as no $\varepsilon$ is added.
 #
-# We try this in two settings. In the *easy* one, 2,048 normal tokens of width 16 and standard deviation 0.5 meet 512
-# directions. In the *hard* one, 24 standard normal tokens of width 128 meet 1,024 directions. Somebody ran the hard
-# setting with $\varepsilon = 10^{-4}$ and asked why the mean absolute error was 73 % of the mean absolute output. From
-# lesson 09 we know that with independent directions an estimated weight has the relative variance
-# $(e^{\|z\|^2} - 1)/m$, where $z = q' + k'$. In the hard setting $\|z\|^2$ is $2\sqrt{128}$ on average, about 23.
+# We try several values of $\varepsilon$ in two settings. The *easy* one has 2,048 normal tokens of width 16 and
+# standard deviation 0.5, with 512 directions, and the *hard* one has 24 standard normal tokens of width 128, with 1,024
+# directions. Somebody ran the hard setting with $\varepsilon = 10^{-4}$ and asked why the mean absolute error was 73 %
+# of the mean absolute output. From lesson 09 we know that with independent directions an estimated weight has the
+# relative variance $(e^{\|z\|^2} - 1)/m$, where $z = q' + k'$. In the hard setting $\|z\|^2$ is $2\sqrt{128}$ on
+# average, about 23.
 #
 # **Before you run this:** in the hard setting, will the error with $\varepsilon = 10^{-9}$ be smaller than with
 # $10^{-4}$, the same, or larger?
@@ -106,8 +107,8 @@ show(
 
 # %% [markdown] tags=["answer"]
 # With $\varepsilon = 10^{-9}$ the error is larger, 1.40 instead of 0.73, and it is largest without any $\varepsilon$.
-# The reason is that 1,024 features approximate softmax badly here. The mean of the values is closer, so a large
-# $\varepsilon$ looks good.
+# The reason is that 1,024 features approximate softmax so badly here that the mean of the values is closer, which makes
+# a large $\varepsilon$ look good.
 
 # %% [markdown]
 # The error of 73 % is simply the distance from softmax attention to $\operatorname{mean}(V)$: what had been computed
@@ -121,9 +122,9 @@ show(
 #
 # ## 2. Work with logarithms
 #
-# If $x$ is very long, a feature underflows. But its logarithm, $\omega^\top x - \frac12\|x\|^2 - \frac12 \ln m$, is a
-# number of moderate size, so we store logarithms instead. To add numbers that are given by their logarithms $h_i$, we
-# subtract the maximum first:
+# If $x$ is very long, a feature underflows, but its logarithm, $\omega^\top x - \frac12\|x\|^2 - \frac12 \ln m$, is
+# still a number of moderate size. So we store logarithms instead. To add numbers that are given by their logarithms
+# $h_i$, we subtract the maximum first:
 #
 # $$\ln \sum_i e^{h_i} = c + \ln \sum_i e^{h_i - c} , \qquad c = \max_i h_i .$$
 #
@@ -132,9 +133,9 @@ show(
 # `features.log_positive` and `features.log_hyperbolic`.
 #
 # As a test, let $y = -x + e_1/2$, where $e_1$ is the first unit vector. Then $x + y$ is the same for every $x$, so by
-# lesson 09 an estimate of $\exp(x^\top y)$ has the same relative error however long $x$ is. The logarithm of the exact
-# value is $x^\top y = -\|x\|^2 + x_1/2$, which is close to $-\|x\|^2$. And the smallest positive number in single
-# precision is about $10^{-45}$, which is $e^{-103}$.
+# lesson 09 an estimate of $\exp(x^\top y)$ has the same relative error however long $x$ is. The exact value, however,
+# shrinks: its logarithm is $x^\top y = -\|x\|^2 + x_1/2$, which is close to $-\|x\|^2$. The smallest positive number in
+# single precision is about $10^{-45}$, which is $e^{-103}$.
 #
 # **Before you run this:** in single precision, with $d = m = 64$ and $y = -x + e_1/2$, at which of the lengths 1, 3, 6,
 # 15 and 30 of $x$ does the plain estimate $\varphi(x)^\top\varphi(y)$ first come out as 0?
@@ -173,11 +174,11 @@ for row in zip(lengths, exact, plain, logarithm - exact, strict=True):
 # $e^0, e^{-1}, e^{-2}, e^{-1}$, and through the second only $e^{-4}$ times $e^0, e^{-1}, e^{-2}, e^{-3}$.
 #
 # If we compute the exponentials as they are, $e^{1000}$ overflows and $e^{-1000}$ underflows. The obvious remedy is to
-# subtract the largest entry of $h$, which is 0, from $h$ and the largest entry of $g$, which is 1000, from $g$. But
-# then the first feature still underflows for all keys, and the second is $e^{-1004}$ for the query, which also
-# underflows. The output is $0/0$ again. The features that matter most to a query may be the smallest features of the
-# keys, so a single maximum for all keys and features does not work. Instead we let every feature $f$ have its own
-# maximum over the keys, and keep two sums relative to it:
+# subtract from $h$ its largest entry, which is 0, and from $g$ its largest entry, which is 1000. But then the first
+# feature still underflows for all keys, and for the query the second is $e^{-1004}$, which also underflows, so that the
+# output is $0/0$ again. A single maximum for all keys and features does not work, because the features that matter most
+# to a query may be the smallest features of the keys. So we give every feature $f$ its own maximum over the keys, and
+# keep two sums relative to it:
 #
 # $$c_f = \max_j h_{jf}, \qquad z_f = \sum_j e^{h_{jf} - c_f}, \qquad
 # S_{v,f} = \sum_j e^{h_{jf} - c_f}\, v_j .$$
@@ -212,11 +213,10 @@ print(f"z = {z.round(2)}, denominator {denominator[0]:.2f}, output {output[0, 0]
 # $e^{-4}$, so its denominator is 1.90 and its output 19.25.
 
 # %% [markdown]
-# In this form of $o_i$ no exponent is positive, so nothing overflows. The largest term of every $z_f$ is $e^0 = 1$, and
-# the largest weight of a query is also $e^0 = 1$. It follows that $1 \le \text{denominator} \le m S$ for every query.
-# (The denominator is a sum of $m S$ terms, none of which exceeds 1.) **With a maximum for each feature there is no
-# division by zero at any norm, and nothing has to be added.** This is how `attention.favor_attention` in the package
-# computes it:
+# In this form of $o_i$ no exponent is positive, so nothing overflows. The largest term of every $z_f$ is $e^0 = 1$, as
+# is the largest weight of a query, and the denominator is a sum of $m S$ terms, none of which exceeds 1. It follows
+# that $1 \le \text{denominator} \le m S$ for every query. **With a maximum for each feature there is no division by
+# zero at any norm, and nothing has to be added.** This is how `attention.favor_attention` in the package computes it:
 
 
 # %%
@@ -233,11 +233,11 @@ for scale in (0.5, 5, 500):
     print(f"scale {scale:3}: smallest denominator {denominator.min():.2f}, as the package: {same}")
 
 # %% [markdown]
-# A finite output need not be accurate. The *condition number* of $e^h$ is $|h|$: a relative error $\delta$ in $h$
-# becomes a relative error of about $|h|\,\delta$ in $e^h$. A key of norm 60 in $d = 4$ dimensions has
+# A finite output need not be accurate. The *condition number* of $e^h$ is $|h|$, which means that a relative error
+# $\delta$ in $h$ becomes a relative error of about $|h|\,\delta$ in $e^h$. A key of norm 60 in $d = 4$ dimensions has
 # $\|k'\|^2/2 = 900$, and single precision stores this number with about seven significant digits, so only about four
-# digits of the feature are correct. Even with exact arithmetic, an estimate from $m$ directions has an error. How large
-# is it?
+# digits of the feature are correct. And even with exact arithmetic, an estimate from $m$ directions has an error. How
+# large is it?
 #
 # ## 4. Predicting the error of an output
 #
@@ -249,8 +249,8 @@ for scale in (0.5, 5, 500):
 # \mathbb{E}\, \eta_{ij}^2 = \frac{e^{\|z_j\|^2} - 1}{m} .$$
 #
 # The second is the relative variance of a weight, and `attention.relative_variance` is its mean over all pairs. But we
-# want the error of an output, which is a ratio. Let $A_{ij}$ be the exact weights, divided by the sum of their row. To
-# first order in the $\eta_{ij}$,
+# want the error of an output, which is a ratio. If $A_{ij}$ are the exact weights, divided by the sum of their row,
+# then to first order in the $\eta_{ij}$,
 #
 # $$\hat o_i = \frac{\sum_j A_{ij} (1 + \eta_{ij})\, v_j}{\sum_j A_{ij} (1 + \eta_{ij})}
 # \;\approx\; o_i + \sum_j A_{ij}\, \eta_{ij}\, (v_j - o_i) .$$
@@ -260,7 +260,7 @@ for scale in (0.5, 5, 500):
 # sum is `theory.output_mse`.
 #
 # For *short* tokens the result is a simple rule. Suppose that $z$ is small, so that softmax is nearly uniform,
-# $A_{ij} \approx 1/S$. Let the values have variance 1 and be drawn independently of the keys, and let the keys have
+# $A_{ij} \approx 1/S$, that the values have variance 1 and are drawn independently of the keys, and that the keys have
 # mean zero. For small $z$ the covariance of two errors is
 #
 # $$\frac{z_j^\top z_l}{m} = \frac{(q_i' + k_j')^\top (q_i' + k_l')}{m}
@@ -268,8 +268,8 @@ for scale in (0.5, 5, 500):
 #
 # Each of the first three terms is the same for all $j$ or for all $l$, so it drops out of the mean square, and
 # $k_j'^\top k_l'/m$ is left. The deviations $v_j - o_i$ of different keys are nearly uncorrelated, and the keys have
-# mean zero, so only the $S$ terms with $j = l$ add up. Each of them has the factor $A_{ij}^2 \approx 1/S^2$. For one
-# entry of an output the mean squared error is therefore
+# mean zero, so only the $S$ terms with $j = l$ add up, each with the factor $A_{ij}^2 \approx 1/S^2$. For one entry of
+# an output the mean squared error is therefore
 #
 # $$\begin{aligned}
 # \text{error} &\approx \frac{\overline{\|k'\|^2}}{m S} \\
@@ -277,14 +277,14 @@ for scale in (0.5, 5, 500):
 # \text{if } \overline{\|q'\|^2} = \overline{\|k'\|^2} ,
 # \end{aligned}$$
 #
-# where a bar is the mean over queries or keys. Where does the half come from? For short tokens the relative variance of
-# a weight tends to $\overline{\|z\|^2}/m = (\overline{\|q'\|^2} + \overline{\|k'\|^2})/m$. The query's part is common
-# to all keys of its row and cancels in the ratio. The keys' part remains, and it is half of the sum if queries and keys
-# are of the same size.
+# where a bar denotes the mean over queries or keys. Where does the half come from? For short tokens the relative
+# variance of a weight tends to $\overline{\|z\|^2}/m = (\overline{\|q'\|^2} + \overline{\|k'\|^2})/m$. The query's part
+# is common to all keys of its row and cancels in the ratio, whereas the keys' part remains, and it is half of the sum
+# if queries and keys are of the same size.
 #
-# As always, we compare with $\operatorname{mean}(V)$. It gives each key the weight $1/S$ where softmax gives about
-# $(1 + t_{ij} - \bar t_i)/S$, with the scores $t = q^\top k/\sqrt d$. So its error is $\operatorname{Var}(t)/S$, and if
-# we divide by this, we get a prediction of the *normalised error* of lesson 06:
+# As always, we compare with $\operatorname{mean}(V)$, which gives each key the weight $1/S$ where softmax gives about
+# $(1 + t_{ij} - \bar t_i)/S$, with the scores $t = q^\top k/\sqrt d$. Its error is therefore $\operatorname{Var}(t)/S$,
+# and if we divide by this, we get a prediction of the *normalised error* of lesson 06:
 #
 # $$\text{normalised error} = \frac{\text{error of features}}{\text{error of mean}(V)} \;\approx\;
 # \frac{\tfrac12 \times \text{relative variance}}{\operatorname{Var}(t)} .$$
@@ -292,12 +292,12 @@ for scale in (0.5, 5, 500):
 # How far does the rule reach? We try it with $m = L/4$ directions, which halves the number of multiplications, except
 # in the decoder, whose causal mask makes exact attention half as expensive, so that features only break even.
 # *Independent* heads are made up, at seven scales from 0.05 to 1, with $L = 2{,}048$ and $d = 8$. *Decoder* heads are
-# those of lesson 16's small decoder, after 12,000 steps of training; the prediction takes all their pairs, including
-# those that the mask hides. *Antibody* heads are from lesson 06. The figure also shows *aligned* heads, which are made
-# up like the independent ones but have $q = k$, and the *speech* heads of lesson 06.
+# those of lesson 16's small decoder, after 12,000 steps of training (the prediction takes all their pairs, including
+# those that the mask hides), and *antibody* heads are from lesson 06. The figure also shows *aligned* heads, which are
+# made up like the independent ones but have $q = k$, and the *speech* heads of lesson 06.
 #
-# **Before you run this:** for the median decoder head the rule predicts a normalised error of about $10^{18}$. Remember
-# that all estimated weights are positive. Will the measured normalised error be below 0.1, near 1, or above 1,000?
+# **Before you run this:** for the median decoder head the rule predicts a normalised error of about $10^{18}$. Given
+# that all estimated weights are positive, will the measured normalised error be below 0.1, near 1, or above 1,000?
 
 
 # %% tags=["answer"]
@@ -406,8 +406,8 @@ show(
 #
 # ## 5. Measuring the error on a sample
 #
-# Where the rule does not apply, we have to measure. Is a sample of the queries enough for that, with a few draws of
-# directions? Take the antibody heads, each on two chains, and the speech heads, again with $m = L/4$. We compare the
+# Where the rule does not apply, we have to measure. Are a sample of the queries and a few draws of directions enough
+# for that? On the antibody heads, each on two chains, and on the speech heads, again with $m = L/4$, we compare the
 # normalised error from 64 queries and four draws with the error from all queries and many other draws. We repeat this
 # for twenty samples, and print the range of the ratio of the two errors. For comparison we also compute a window of
 # half of all keys, which costs the same as these features. In the table an antibody head has two numbers in each
@@ -450,8 +450,9 @@ for name, (q, k, v), heads, n in (
 # **A sample of 64 queries and four draws tells roughly what features are worth on a head.** In these twenty samples it
 # gave their error within a factor of two.
 #
-# The result is now finite at any norm, and on made-up tokens it may also be right. On these trained heads features at
-# this cost rarely do much better than $\operatorname{mean}(V)$. Lesson 14 improves on this to some extent.
+# The result is now finite at any norm, and on made-up tokens it may also be right. On these trained heads, however,
+# features at this cost rarely do much better than $\operatorname{mean}(V)$. Lesson 14 improves the features to some
+# extent.
 #
 # ## Take away
 #
