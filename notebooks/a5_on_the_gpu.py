@@ -7,13 +7,13 @@
 # > Afterwards you can run the course on a GPU, find the places where a program waits for the device without saying so,
 # > count its kernels and its memory traffic on any computer, and bound its time with the roofline model.
 #
-# What changes when another machine does the arithmetic? In our code hardly anything: one line chooses the library,
-# and every function calls the library of its arrays. But a *GPU*, a graphics processing unit, runs beside the program
-# and not inside it. It takes its work from a queue, it has its own memory, and it is fast only on large arrays.
+# What changes when another machine does the arithmetic? In our code hardly anything: one line chooses the library, and
+# every function calls the library to which its arrays belong. But a *GPU*, a graphics processing unit, runs beside the
+# program and not inside it. It takes its work from a queue, it has its own memory, and it is fast only on large arrays.
 #
 # All cells run on NumPy, and with `PERFORMER_BACKEND=cupy` on a GPU, through CuPy, which is NumPy for GPUs (here
-# version 14). Sections 1 to 5 count and bound, which needs no device. Section 6 compares ten predictions, made before
-# any GPU was measured, with what one H100 did.
+# version 14). Sections 1 to 5 count and bound, for which no device is needed. Section 6 compares ten predictions, made
+# before any GPU was measured, with what one H100 did.
 
 # %%
 import functools
@@ -35,9 +35,9 @@ xp = get_backend()
 # %% [markdown]
 # ## 1. Two memories and a link between them
 #
-# `get_backend()` reads the environment variable `PERFORMER_BACKEND`, or takes a name. It returns that library, or
-# raises an error that says what is missing. The *host* is the CPU with its memory, and the *device* is the GPU with its
-# own. Three rules keep the two memories apart.
+# `get_backend()` takes the name of a library, or else reads it from the environment variable `PERFORMER_BACKEND`. It
+# returns that library, or raises an error that says what is missing. The *host* is the CPU with its memory, and the
+# *device* is the GPU with its own. Three rules keep the two memories apart.
 #
 # 1. Random numbers are drawn on the host, from one generator, in float64, and then moved. The same seed therefore
 #    gives the same $W$ on every backend.
@@ -56,8 +56,8 @@ print(f"W {W.dtype}, q {q.dtype}; on the host: {output.dtype} of shape {output.s
 # How often should data cross? All our examples use an H100 (SXM). According to its data sheet, its memory moves 3.35
 # TB/s. The link to the host, PCIe 5 with 16 lanes, moves 128 GB/s in both directions together.
 #
-# **Before you run this:** the queries, keys and values of 65,536 tokens in 8 heads go to the device. How many times
-# as long do they take through the link as through the device's own memory: 5, 50 or 500 times?
+# **Before you run this:** the queries, keys and values of 65,536 tokens in 8 heads go to the device. By what factor is
+# this slower than moving them through the device's own memory: 5, 50 or 500?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 size = 3 * 8 * 65_536 * 64 * 4  # q, k and v; 8 heads, 64 numbers per token in float32
@@ -66,7 +66,7 @@ for name, rate in {"the memory": 3.35e12, "the link, one way": 128e9 / 2}.items(
 print(f"ratio {3.35e12 / (128e9 / 2):.0f}")
 
 # %% [markdown] tags=["answer"]
-# They take some 50 times as long through the link, of which one direction gets half.
+# About 50: the rate of the link counts both directions, of which one gets half.
 
 # %% [markdown]
 # ## 2. A launch is not the work
@@ -74,14 +74,15 @@ print(f"ratio {3.35e12 / (128e9 / 2):.0f}")
 # **By its data sheet, the link to the host is much slower than the GPU's memory, so inputs move once and everything
 # else stays on the device**: features, states and results.
 #
-# A GPU executes *GPU kernels*. Such a kernel is a function that runs over an array in thousands of threads, and shares only
+# A GPU executes *GPU kernels*. A GPU kernel is a function that thousands of threads run over an array; it shares only
 # its name with the kernels of lesson 02. When you call `xp.exp(x)`, CuPy *launches* a kernel: it puts the kernel into a
 # queue, called a *stream*, and at once returns an array whose numbers do not exist yet.
 #
-# If you read a clock right after the launch, you have measured the launch. Call the function once, because the first
-# call compiles, and then wait with `synchronize()` before you start the clock and again before you stop it. Next, a
-# thread that takes tasks in order plays the part of a stream and gets three tasks of 20 ms each. Then this computer's
-# backend gets a matrix product. On NumPy the call does the work itself, so its two times agree.
+# If you read a clock right after the launch, you have measured only the launch. To time the work, call the function
+# once beforehand, because the first call compiles it, and then wait with `synchronize()` before you start the clock and
+# again before you stop it. The next cell does this twice. First, a thread that works through its tasks in order plays
+# the part of a stream and gets three tasks of 20 ms each. Then the backend of this computer gets a matrix product. In
+# NumPy the call does the work itself, so its two times agree.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 stream = ThreadPoolExecutor(max_workers=1)  # a model of a queue: first in, first out
@@ -107,14 +108,14 @@ for name, (early, late) in {"model, 3 tasks of 20 ms": model, "product, backend"
 
 # %% [markdown]
 # What do we gain from the queue? Suppose that the host needs $a$ seconds per launch, the *launch overhead*, and that
-# kernel $i$ runs for $t_i$ seconds. It starts when it has been launched and its predecessor has finished:
+# kernel $i$ runs for $t_i$ seconds. A kernel starts as soon as it has been launched and its predecessor has finished:
 #
 # $$\text{start}_i = \max\bigl(\text{launched}_i,\ \text{end}_{i-1}\bigr), \qquad
 # \text{end}_i = \text{start}_i + t_i .$$
 #
 # If the host never waits, then $\text{launched}_i = i\,a$. For $n$ kernels of about the same length, the total is then
-# hardly more than the larger of $n a$ and $\sum_i t_i$: of launching and computing, the slower hides the faster. But
-# if the host *reads a value*, it must wait for the kernel that computes this value, and meanwhile the queue runs
+# hardly more than the larger of $n a$ and $\sum_i t_i$: whichever is slower, launching or computing, hides the other.
+# But if the host *reads a value*, it must wait for the kernel that computes this value, and meanwhile the queue runs
 # empty.
 #
 # **Before you run this:** eight kernels of 30 µs each, with launches of 10 µs, take 250 µs in all. How long do they
@@ -161,20 +162,22 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# With a read after each they take 320 µs, all launches and all work one after another.
+# With a read after each they take 320 µs, which is the sum of all launches and all work.
 
 # %% [markdown]
-# **A read after each kernel costs more than its few bytes, because host and device take turns.** If kernels are shorter
-# than their launches, the host is the limit, and a faster GPU would not help at all.
+# **A read after each kernel costs more than its few bytes, because host and device take turns.** Even without reads the
+# device may be idle. If each kernel is shorter than its launch, the host sets the pace, and a faster GPU would not help
+# at all.
 #
 # ## 3. Where a read hides
 #
-# Nobody writes "wait here". But whatever asks for the value of an array on the device must wait for it: `float(x)`
-# does, and `if x > 0`, which asks for a `bool`, does as well. To find such places on any computer, we keep a record.
-# Python passes every operation on an array, and every question about its value, to a method of the array. In a
-# `paper.Paper` these methods let NumPy compute, and note in a `Ledger` each kernel that a GPU would launch and each
-# read. The ledger is a model. An operation that makes a new array counts as one kernel, a *view*, such as a slice or a
-# transpose, as none, and products of arrays that are not contiguous as several, as in CuPy's source.
+# Nobody writes "wait here". But any operation that asks for the value of an array on the device must wait for it. Both
+# `float(x)` and `if x > 0`, which asks for a `bool`, do so. To find such places on any computer, we keep a record.
+# Python turns every operation on an array, and every request for its value, into a call of one of the array's methods.
+# In a `paper.Paper` these methods let NumPy compute, and note in a `Ledger` each kernel that a GPU would launch and
+# each read. The ledger is a model. An operation that makes a new array counts as one kernel. A *view*, such as a slice
+# or a transpose, counts as none, and a product of arrays that are not stored row after row counts as several, as in
+# CuPy's source.
 #
 # **Before you run this:** which of these ten lines ask for a value: `2 * x + 1`, `float(x[0])`,
 # `1 if x[0] > 0 else 0`, `range(int(x[2]))`, `f"{x}"`, `x[x > 0]`, `np.asarray(x)`, `np.exp(x)`,
@@ -197,7 +200,8 @@ for line in lines.replace("\n", " ").split("; "):
 # `np.asarray(x)` with a `TypeError` instead of waiting silently, and it computes `np.exp(x)` on the device.
 
 # %% [markdown]
-# What does the package do? `paper.recorded` runs a function on such arrays, and returns the ledger and the result.
+# Does the package itself read values? `paper.recorded` runs a function on such arrays, and returns the ledger and the
+# result.
 
 # %%
 arrays = [to_host(x) for x in (q, k, v, W)]
@@ -208,23 +212,23 @@ for name, causal in (("all-to-all", False), ("causal", True)):
 
 # %% [markdown]
 # No line of `favor_attention` reads a value. **A condition on values becomes `xp.where`, which computes both sides and
-# reads nothing.** On a GPU the function does not even check that its inputs are finite, because checking is reading.
-# There a NaN in the input is not reported; it shows up in the result.
+# reads nothing.** On a GPU the function does not even check that its inputs are finite, because the check would be a
+# read. A NaN in the input is then not reported, but it shows up in the result.
 #
 # ## 4. Count launches
 #
 # Causal attention has eight times as many kernels, because a causal row must not depend on later keys, not even through
-# a maximum (lesson 12). On a CPU the package looks at the values, and takes one maximum per chunk where it does no
-# harm. On a GPU looking is a read. There every set of keys keeps a maximum of its own, and the sets are chosen so that
-# each row sees each earlier key in exactly one of them.
+# a maximum (lesson 12). On a CPU the package looks at the values, and takes one maximum per chunk where this does no
+# harm. On a GPU looking would be a read. There the keys are divided into sets, each with a maximum of its own, and the
+# sets are chosen so that each row sees each earlier key in exactly one of them.
 #
-# This is done by *halving*. In every pair of tokens the later one sees the earlier one. In every four the later two see
-# the earlier two, and so on with eights and sixteens, each time relative to the maximum of the earlier half. All halves
-# of one size form one *level*, and a level is computed in the same few kernels, some two dozen. Lesson 20 uses these
-# levels. The package halves within blocks of 64 tokens, or of about $\sqrt C$ in a chunk of $C$ where that is more. A
-# row sees the blocks before its own through their states.
+# The sets come from repeated *halving*. In every pair of tokens the later one sees the earlier one. In every group of
+# four the later two see the earlier two, and so on in groups of eight and sixteen, each time relative to the maximum of
+# the earlier half. All halves of one size form one *level*, which is computed by the same two dozen or so kernels.
+# Lesson 20 uses these levels. The package halves within blocks of 64 tokens, or of about $\sqrt C$ in a chunk of $C$
+# where that is more. A row sees the blocks before its own through their states.
 #
-# **Before you run this:** one causal chunk of 64 tokens, of one head, needs 188 kernels. How many does one of 16,384
+# **Before you run this:** for one head, a causal chunk of 64 tokens needs 188 kernels. How many does a chunk of 16,384
 # need: about 200, about 3,000 or about 48,000?
 
 
@@ -242,24 +246,24 @@ for tokens in (64, 256, 1024, 4096, 16_384):
     print(f"{tokens:17,} {kernels[0]:12d} {kernels[1]:8d}")
 
 # %% [markdown] tags=["answer"]
-# A causal chunk of 16,384 tokens needs 213 kernels: from 64 tokens on, four times the tokens are at most one level
-# more. Eight heads need six more, for reshapes that must copy.
+# A causal chunk of 16,384 tokens needs 213 kernels: from 64 tokens on, four times as many tokens add at most one level.
+# Eight heads need six more kernels, for reshapes that must copy.
 
 # %% [markdown]
 # How long must a chunk be? Long enough for its work to hide its launches. For each kernel the ledger also counts the
-# bytes, the *FLOPs* (additions and multiplications of floating-point numbers) and the exponentials. Suppose that a
-# device moves $B$ bytes per second, does $P$ FLOPs and computes $R$ exponentials. A kernel is no faster than the
-# slowest of the three allows, and $n$ kernels run one after another. The launches of a chunk are thus hidden if a
-# launch takes at most
+# bytes, the *FLOPs* (additions and multiplications of floating-point numbers) and the exponentials. Suppose that in one
+# second a device can move $B$ bytes, do $P$ FLOPs and compute $R$ exponentials. A kernel is no faster than the slowest
+# of the three allows, and $n$ kernels run one after another. The launches of a chunk are thus hidden if a launch takes
+# at most
 #
 # $$a \le \frac1n \sum_{i=1}^n \max\Bigl(\frac{\text{bytes}_i}{B},\ \frac{\text{FLOPs}_i}{P},\
 # \frac{\text{exps}_i}{R}\Bigr) .$$
 #
-# The rates below were assumed. They are what kernels with enough work are said to reach on an H100, somewhat below the
-# peaks of the data sheet. $P$ depends on the type of the numbers: `fp32` is float32. In *TF32*, *tensor cores*, units
-# for matrix products, round the factors of a float32 product to 10 of their 23 bits of mantissa and add in float32.
-# *bfloat16* (`bf16`) is the upper half of a float32, with the same range and 7 bits. $R$ is computed from 132
-# *multiprocessors*, the cores of this GPU, with 16 exponentials per cycle.
+# The rates below are assumptions. They are what kernels with enough work are said to reach on an H100, somewhat below
+# the peaks of the data sheet. $P$ depends on the type of the numbers: `fp32` is float32. In *TF32*, *tensor cores*,
+# units for matrix products, round the factors of a float32 product to 10 of their 23 bits of mantissa and add in
+# float32. *bfloat16* (`bf16`) is the upper half of a float32, with the same range and 7 bits. $R$ is computed from 132
+# *multiprocessors*, the cores of this GPU, each with 16 exponentials per cycle.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 RATES = {"bytes": 3.0e12, "fp32": 50e12, "tf32": 400e12, "bf16": 790e12, "exps": 3.6e12}
@@ -295,14 +299,15 @@ for tokens in (256, 1024, 4096, 16_384):
 #
 # ## 5. The roofline
 #
-# How fast could the algorithm be at best? Say that it has $N$ FLOPs and must move at least $M$ bytes. Its *arithmetic
-# intensity* is $I = N / M$, and it can reach $\min(P, B I)$ FLOP/s: a slope, and a flat roof from $I = P / B$ on. This
-# is the *roofline model*. On the slope an algorithm is *memory-bound*, and under the flat roof it is *compute-bound*.
+# How fast could the algorithm be at best? Suppose that it needs $N$ FLOPs and must move at least $M$ bytes. Its
+# *arithmetic intensity* is $I = N / M$, and it can reach at most $\min(P, B I)$ FLOP/s. As a function of $I$ this is a
+# slope, followed by a flat roof from $I = P / B$ on. This is the *roofline model*. On the slope an algorithm is
+# *memory-bound*, and under the flat roof it is *compute-bound*.
 #
-# We count for one head of FAVOR+ with $L$ queries and keys, values of $e$ numbers, and $b$ bytes per number.
-# All-to-all attention has four products: $q W^\top$ and $k W^\top$ with $2 L m d$ FLOPs each, the state
-# $\varphi(k)^\top v$ and what the queries read from it, with $2 L m e$ each. It must at least read $q$, $k$ and $v$ and
-# write the result:
+# We count for one head of FAVOR+ with $L$ queries and keys, values of $e$ numbers, and $b$ bytes per number. All-to-all
+# attention has four products: $q W^\top$ and $k W^\top$ with $2 L m d$ FLOPs each, the state $\varphi(k)^\top v$ and
+# what the queries read from it, with $2 L m e$ each. The algorithm must at least read $q$, $k$ and $v$ and write the
+# result:
 #
 # $$N = 4 L m (d + e), \qquad M = b L (2 d + 2 e), \qquad I = \frac{2 m}{b}, \qquad
 # \text{and } 2 L m \text{ exponentials.}$$
@@ -342,17 +347,18 @@ print(f"bf16  FLOPs per byte: all-to-all {all_to_all(1, 2)[0] / all_to_all(1, 2)
 print(f", and the roof is flat from {RATES['bf16'] / RATES['bytes']:.0f} on")
 
 # %% [markdown] tags=["answer"]
-# FLOPs set the bound in float32, and bytes set it in TF32 and bfloat16; exponentials never do. In bfloat16 it is close:
-# 256 features make 256 FLOPs per byte, and from 263 on the tensor cores would be the limit.
+# FLOPs set the bound in float32, and bytes set it in TF32 and bfloat16; exponentials never do. In bfloat16 the result
+# is close: 256 features make 256 FLOPs per byte, and from 263 on the limit would be the tensor cores.
 
 # %% [markdown]
 # The bound says what the algorithm needs. The package, however, launches one kernel per operation, and each reads its
 # arrays from memory and writes its result back. Take the logarithms $h$ of the features and their maxima $c$: one
-# kernel writes $h - c$ to memory, and the next reads it and writes $e^{h - c}$. Nothing is gained by this, because the
-# same thread could take the exponential at once. *Kernel fusion* makes the two kernels one, which reads once and writes
-# once. In CuPy it takes one line, `cupy.ElementwiseKernel("T h, T c", "T y", "y = exp(h - c)", "exp_minus")`.
-# *FlashAttention* fuses all of exact attention into one kernel, which never writes the weights. In the figure the two
-# marks on the lower left are the package, with one kernel per operation.
+# kernel writes $h - c$ to memory, and the next reads it and writes $e^{h - c}$. This detour through memory gains
+# nothing, because the same thread could take the exponential at once. *Kernel fusion* merges the two kernels into one,
+# which reads once and writes once. In CuPy it takes one line,
+# `cupy.ElementwiseKernel("T h, T c", "T y", "y = exp(h - c)", "exp_minus")`. *FlashAttention* fuses all of exact
+# attention into one kernel, which never writes the weights. In the figure, the two marks at the lower left show the
+# package, with one kernel per operation.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 marks = {}
@@ -399,14 +405,14 @@ show(
 )
 
 # %% [markdown]
-# With one kernel per operation the package does 6 FLOPs per byte all-to-all, and 1.4 when causal. At the assumed rates
-# it is memory-bound, and fusion is what moves the marks to the right.
+# With one kernel per operation, the package does 6 FLOPs per byte in all-to-all attention and 1.4 in causal attention.
+# At the assumed rates it is memory-bound, and fusion is what would move its marks to the right.
 #
 # ## 6. Ten predictions and one H100
 #
-# On a machine with CuPy and a GPU, `make bench-gpu` measures all this and records it in `benchmarks/gpu.json`. These
-# are ten *predictions* for an H100, with 65,536 tokens, 8 heads and 256 features. A prediction is refuted if the
-# recorded number differs from it by half of it or more.
+# On a machine with CuPy and a GPU, `make bench-gpu` measures all this and records it in `benchmarks/gpu.json`. Here are
+# ten *predictions* for an H100, with 65,536 tokens, 8 heads and 256 features. A prediction is refuted if the recorded
+# number differs from it by half of it or more.
 #
 # | | predicted | assumed |
 # |---|---|---|
@@ -416,7 +422,7 @@ show(
 # | 4 | A copy moves 3 TB/s, and $e^{h - c}$ of 16,384 tokens in two kernels takes 0.18 ms. | Broadcasts, and maxima over tokens in 64 parts, are as fast as a copy. |
 # | 5 | 3.6 T exponentials per second. | CuPy's `exp` is as fast as the bare unit. |
 # | 6 | Exact attention in bfloat16 is faster than float32 features at 16,384 tokens, and takes over two and a half times as long at 65,536. | 3, and 790 TFLOP/s. [Shah et al. (2024)](references.md#shah-2024) report up to 840, with wider heads. |
-# | 7 | TF32 saves 0.24 ms. | It reaches the projections alone, which then wait for memory. |
+# | 7 | TF32 saves 0.24 ms. | It reaches the projections alone, which then wait for memory. CuPy multiplies stacks of matrices in plain float32. |
 # | 8 | 1,024 tokens take as long as 24 launches. | No hidden casts or copies, and views cost Python nothing. |
 # | 9 | Attention returns before the device has finished. | CuPy reads no value. Tested in `tests/test_gpu.py`. |
 # | 10 | One chunk of 65,536 takes as long as four of 16,384, and fusing halves the time of $e^{h - c}$. | No cache spares a pass. |
@@ -495,12 +501,12 @@ for tokens in record["exact"]:
 # %% [markdown]
 # **On this H100, four of the ten predictions are refuted, and attention takes more than twice as long as predicted.** A
 # copy moves 2.97 TB/s, and a launch keeps Python busy for 10.2 µs, nearly as assumed. But $e^{h - c}$ in two kernels
-# takes 0.335 ms and not 0.179 ms, so these move about half as many bytes per second as a copy. All-to-all attention
-# takes 2.55 times as long as predicted. A text of 1,024 tokens takes as long as 87.4 launches, although the ledger
-# counts 24 kernels, so presumably Python does more than launch them. Prediction 6 is not off by half, but at 65,536
-# tokens exact attention in bfloat16 takes only 1.84 times as long as all-to-all features in float32. In the causal
-# case, exact attention in bfloat16 is faster than FAVOR+ in float32 at each of the four lengths; in float32 it is
-# slower at 65,536 tokens.
+# takes 0.335 ms and not 0.179 ms, so these kernels move about half as many bytes per second as a copy does. All-to-all
+# attention takes 2.55 times as long as predicted. A text of 1,024 tokens takes as long as 87.4 launches, although the
+# ledger counts 24 kernels, so presumably Python does more than launch them. Prediction 6 is not off by half, but at
+# 65,536 tokens exact attention in bfloat16 takes only 1.84 times as long as all-to-all features in float32. In the
+# causal case, exact attention in bfloat16 is faster than FAVOR+ in float32 at each of the four lengths; in float32 it
+# is slower at 65,536 tokens.
 #
 # If a text is too long for one device, or for one computer, several can share it: see lesson 19.
 #
