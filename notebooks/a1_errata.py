@@ -8,9 +8,9 @@
 # > ask of any page, your own included.
 #
 # This course grew from five texts. All of them are useful, and all contain mistakes, as every text does, including this
-# one. Some of these mistakes raise no error: code written from the page runs and computes something else. Here are the
-# ten that cost the most. For each you see what is printed, what you would do wrong if you believed it, a few lines of
-# code that show it, and what is correct. You need not have read the texts.
+# one. Some of these mistakes raise no error: code written from the page runs, but it computes something else. Here are
+# the ten that cost the most. In each case you see what is printed, what you would do wrong if you believed it, a few
+# lines of code that expose it, and what is correct. You need not have read the texts.
 #
 # | number | text |
 # |---|---|
@@ -20,7 +20,7 @@
 # | 003 | a draft on approximating self-attention |
 # | 004 | slides on self-attention and transformers |
 #
-# Mistakes are numbered by text: 003.6 is the sixth that we noted in text 003.
+# The number of a mistake begins with its text: 003.6 is the sixth that we noted in text 003.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -40,10 +40,10 @@ def judge(entry, truth, printed, corrected):
 
 
 # %% [markdown]
-# The folded cell defines `judge`, which prints one number three ways: as it should be, as it follows from what is
+# The folded cell defines `judge`, which prints one number three times: as it should be, as it follows from what is
 # printed, and as it follows from the correction. Throughout, $\omega \sim \mathcal{N}(0, I)$ is a random direction
-# (inside a wave, a frequency), $m$ is the number of directions, $\kappa = e^{x^\top y}$ is a weight before it is
-# divided by the sum of its row, and $e^{\omega^\top x - \|x\|^2/2}$ is a positive feature of $x$.
+# (inside a wave, a frequency), $m$ is the number of directions, $\kappa = e^{x^\top y}$ is an attention weight before
+# it is divided by the sum of its row, and $e^{\omega^\top x - \|x\|^2/2}$ is a positive feature of $x$.
 #
 # ## 1. The mean of a ratio
 #
@@ -69,20 +69,20 @@ print("softmax:", (1 / (1 + np.exp(-queries))).round(3))
 judge("003.6", mean[1][0], 1 / (1 + np.exp(-1)), 0.5)
 
 # %% [markdown] tags=["answer"]
-# Both averages are one half, because with a single feature the query's own factor cancels, so that both queries get the
-# same estimate.
+# Both averages are one half. With a single feature the query's own factor cancels, so both queries get the same
+# estimate, $1/(1 + e^{-\omega})$, and its mean is one half because $\omega$ and $-\omega$ are equally likely.
 
 # %% [markdown]
 # Why does averaging many draws not lead to attention? **Numerator and denominator are unbiased, but the mean of their
-# ratio is not the ratio of their means.** *Correct:* one draw tends to softmax attention as $m$ grows. Averaging draws
-# leaves the bias. See lesson [13](13_performer.ipynb).
+# ratio is not the ratio of their means.** *Correct:* the estimate from one draw tends to softmax attention as $m$
+# grows, whereas averaging draws of the same $m$ leaves the bias. See lesson [13](13_performer.ipynb).
 #
 # ## 2. A factor of 2π
 #
 # *Printed* (000.1, in code): features $\cos(2\pi\,\omega^\top x)$ and $\sin(2\pi\,\omega^\top x)$ for the Gaussian
 # kernel $e^{-r^2/2}$, where $r = \|x - y\|$. The factor belongs to another convention, in which frequencies count full
-# turns and $\omega$ has standard deviation $1/2\pi$. If you ran this code, you would get cosines that estimate another
-# kernel, $e^{-(2\pi r)^2/2}$.
+# turns and $\omega$ has standard deviation $1/2\pi$. If you ran this code, your features would estimate another kernel,
+# $e^{-(2\pi r)^2/2}$.
 
 # %%
 r, omega = 0.3, np.random.default_rng(4).normal(size=100_000)
@@ -97,12 +97,12 @@ judge("000.1", np.exp(-(r**2) / 2), printed, right)
 # ## 3. One length for all
 #
 # *Printed* (001.1): each orthogonal row gets a $\chi_d$ length, the length of a standard normal vector in
-# $\mathbb{R}^d$, and these lengths may be "same or different". If you took the same length for all rows, you would draw
-# one number where $d$ are needed.
+# $\mathbb{R}^d$, and these lengths may be "same or different". If you chose "same", you would draw one random length
+# where $d$ are needed.
 #
-# **Before you run this:** orthogonal rows have one random length each or one for all. How much of the gain over
-# independent rows does the second choice keep: all, half, or none? (The estimate depends on the $d$ numbers
-# $\omega_i^\top\delta$, where $\delta$ is the difference of the two points. How are they distributed?)
+# **Before you run this:** the orthogonal rows can have one random length each, or one that they all share. How much of
+# the gain over independent rows does the second choice keep: all, half, or none? (The estimate depends on the $d$
+# numbers $\omega_i^\top\delta$, where $\delta$ is the difference of the two points. How are they distributed?)
 
 # %% tags=["answer"]
 d, r, N, rng = 6, 1.0, 20_000, np.random.default_rng(16)
@@ -115,22 +115,22 @@ print(f"mean squared error of independent rows: {theory.fourier_variance(r, d):.
 judge("001.1", theory.orthogonal_fourier_variance(r, d, d), mse[1], mse[d])
 
 # %% [markdown] tags=["answer"]
-# None of the gain is kept with one length for all: the mean squared error is 0.0333, as for independent rows.
+# None: with one length for all rows the mean squared error is 0.0333, as for independent rows.
 
 # %% [markdown]
 # ### What is independent of what
 #
 # Fix a difference $\delta$. A random orthogonal matrix turns it into a vector of the same length and of uniformly
-# random direction. If all rows then have one common $\chi_d$ length, the $d$ numbers $\omega_i^\top\delta$ are the
-# entries of *one* normal vector, and those are independent. **Orthogonal directions that share one random length have
-# the same error as independent directions.** *Correct:* one length for each row. See lesson
+# random direction. If all rows then share one $\chi_d$ length, the $d$ numbers $\omega_i^\top\delta$ are the entries of
+# *one* normal vector, and those are independent. **Orthogonal directions that share one random length have the same
+# error as independent directions.** *Correct:* a length of its own for each row. See lesson
 # [05](05_orthogonal_features.ipynb).
 #
 # ## 4. A limit with nothing held fixed
 #
 # *Printed* (002.2b): the error of positive features vanishes as $\kappa \to 0$; and (003.3) their estimate is
 # "consistent when" $\kappa \to 0$. If you believed this, you would trust every small weight. But the mean squared error
-# is $\kappa^2 (e^{\|x + y\|^2} - 1)/m$, which has a second factor.
+# is $\kappa^2 (e^{\|x + y\|^2} - 1)/m$, a product of two factors.
 #
 # **Before you run this:** take $x = (2s, 0)$ and $y = (-s/10, 2s)$, so that $\kappa = e^{-s^2/5}$ falls as $s$ grows.
 # At $s = 3$ it is 0.165. Is the error of one feature there near 0, near 1, or above $10^{20}$?
@@ -147,16 +147,16 @@ for s in (0.3, 1, 2, 3):
 judge("003.3", error, 0, theory.positive_mse(x, y, 1))
 
 # %% [markdown] tags=["answer"]
-# The error of one feature is above $10^{20}$ at $s = 3$: it is $1.5 \cdot 10^{28}$.
+# It is above $10^{20}$: at $s = 3$ the error of one feature is $1.5 \cdot 10^{28}$.
 
 # %% [markdown]
 # ### What stays bounded
 #
-# For $\kappa$ to vanish, norms must grow, and in this example $\|x + y\|$ grows with them. For the vectors of the last
-# column it does not grow, and there the error does fall with $\kappa$. **The error of positive features vanishes with
-# $\kappa$ if $\|x + y\|$ stays bounded, and it need not if $\|x + y\|$ grows.** *Correct:* say what stays bounded.
-# *Consistent* means that the estimate converges as $m \to \infty$ for a given pair. See lesson
-# [09](09_positive_features.ipynb).
+# For $\kappa$ to vanish, the norms of $x$ and $y$ cannot both stay bounded, and in this example $\|x + y\|$ grows with
+# them. The vectors of the last column keep $\|x + y\| = \frac12$, and there the error does fall with $\kappa$. **The
+# error of positive features vanishes with $\kappa$ if $\|x + y\|$ stays bounded, and it need not if $\|x + y\|$
+# grows.** *Correct:* say what stays bounded. *Consistent* means that the estimate converges as $m \to \infty$ for a
+# given pair. See lesson [09](09_positive_features.ipynb).
 #
 # ## 5. A theorem about something else
 #
@@ -175,17 +175,18 @@ judge("003.2", np.exp((x + c) @ (y + c)), np.exp(x @ y), estimates.mean())
 # %% [markdown]
 # **The kernel $\exp(x^\top y)$ changes when both vectors move, so Bochner's theorem says nothing about it.** *Correct:*
 # the mean of $e^{\omega^\top z}$ is $e^{\|z\|^2/2}$, taken at $z = x + y$ (lesson [09](09_positive_features.ipynb)).
-# Alternatively, apply Bochner's theorem to the Gaussian between two norms (lesson [08](08_softmax_kernel.ipynb)).
+# Alternatively, apply Bochner's theorem to the Gaussian in
+# $e^{x^\top y} = e^{\|x\|^2/2}\, e^{-\|x - y\|^2/2}\, e^{\|y\|^2/2}$ (lesson [08](08_softmax_kernel.ipynb)).
 #
 # ## 6. A minus for a plus
 #
 # *Printed* (002.1): the mean squared error of positive features is
-# $\frac1m e^{\|x + y\|^2}\kappa^2 \bigl(1 - e^{-\|x - y\|^2}\bigr)$. If you believed this, you would think that a query
-# and a key that are equal are the best case.
+# $\frac1m e^{\|x + y\|^2}\kappa^2 \bigl(1 - e^{-\|x - y\|^2}\bigr)$. If you believed this, you would think that a key
+# equal to its query is the best case.
 #
-# **Before you run this:** let $x$ and $y$ have length $\frac12$, with any angle between them. At which two angles
-# can you see without any random draw that the formula
-# $\frac1m e^{\|x + y\|^2}\kappa^2 \bigl(1 - e^{-\|x - y\|^2}\bigr)$ for the error of positive features is wrong?
+# **Before you run this:** let $x$ and $y$ have length $\frac12$, with any angle between them. At which two angles can
+# you see, without a single random draw, that $\frac1m e^{\|x + y\|^2}\kappa^2 \bigl(1 - e^{-\|x - y\|^2}\bigr)$ is not
+# the error of positive features?
 
 # %% tags=["answer"]
 d, x, turn = 4, 0.5 * np.eye(4)[0], np.array([[1, 0], [0, 1], [-1, 0]])  # 0°, 90°, 180°
@@ -201,7 +202,7 @@ bound, exact = theory.orthogonal_positive_bound(x, x, d), theory.orthogonal_posi
 print(f"{d} orthogonal directions at 0°: error {exact:.3f}, the note's bound {bound:.3f}")
 
 # %% [markdown] tags=["answer"]
-# The two angles are 0°, where the printed formula gives no error, and 180°, where it gives one.
+# At 0°, where the printed formula gives no error, and at 180°, where it gives one.
 
 # %% [markdown]
 # ### Two pairs that need no draw
@@ -217,8 +218,9 @@ print(f"{d} orthogonal directions at 0°: error {exact:.3f}, the note's bound {b
 #
 # *Printed* (000.10a and 002.3b, in code): the $Q$ of a QR factorisation, used as if its directions were uniformly
 # distributed. But LAPACK computes $Q$ by *Householder reflections*, and it reflects the first column to the side that
-# is safer for rounding, so that for $d \ge 2$ the first entry of this column is never positive. If you tested the code
-# with cosines, you would find nothing wrong. Exponentials notice the sign.
+# loses less to rounding. As a result, for $d \ge 2$ the first entry of the first column of $Q$ is never positive. If
+# you tested the code with cosines, you would find nothing wrong, because a cosine does not change with the sign of its
+# argument. Exponentials do.
 
 # %%
 d, N, rng = 4, 40_000, np.random.default_rng(13)
@@ -241,9 +243,9 @@ judge("000.10a", 1, plain, signed)
 # softmax attention. But scaled dot-product attention divides $q^\top k$ by $\sqrt d$, so with this code you would get a
 # sharper attention.
 #
-# **Before you run this:** let $d = 16$, query and first key one unit vector, and the second key zero. The first
-# weight of attention is $1/(1 + e^{-1/4})$, or 0.562. To which weight does the estimate tend with many directions,
-# without the division by $\sqrt d$?
+# **Before you run this:** let $d = 16$, let the query and the first key be the same unit vector, and let the second key
+# be zero. The attention weight of the first key is $1/(1 + e^{-1/4})$, or 0.562. To which weight does the estimate tend
+# with many directions if nothing is divided by $\sqrt d$?
 
 # %% tags=["answer"]
 q, k, v = np.eye(1, 16), np.eye(2, 16) * [[1], [0]], np.array([[1.0], [0.0]])  # v picks key 1
@@ -254,19 +256,19 @@ print(f"softmax of the score without √d: {1 / (1 + np.exp(-1)):.3f}")
 judge("002.3c", *(output.item() for output in (exact, printed, corrected)))
 
 # %% [markdown] tags=["answer"]
-# The weight tends to $1/(1 + e^{-1})$, or 0.731, because the score is four times as large.
+# To $1/(1 + e^{-1})$, or 0.731, because the score is four times as large.
 
 # %% [markdown]
 # More directions make an estimate converge, but here it converges to something else. **Without the scale the features
-# estimate $\operatorname{softmax}(QK^\top)V$, and no number of directions mends that.** *Correct:* features of
-# $q/d^{1/4}$ and $k/d^{1/4}$, as `attention.favor_attention` takes them. See lesson [08](08_softmax_kernel.ipynb).
+# estimate $\operatorname{softmax}(QK^\top)V$, and no number of directions mends that.** *Correct:* take the features of
+# $q/d^{1/4}$ and $k/d^{1/4}$, as `attention.favor_attention` does. See lesson [08](08_softmax_kernel.ipynb).
 
 # %% [markdown]
 # ## 9. A band of scores
 #
 # *Printed* (004.6): near-field attention is $\operatorname{softmax}(\operatorname{band}(S))$ with
 # $S = QK^\top/\sqrt d$. In its usual sense, $\operatorname{band}$ puts zeros outside a band of diagonals. If you coded
-# it this way, you would believe that a token attends to its neighbours alone.
+# it this way, you would believe that each token attends to its neighbours alone.
 #
 # **Before you run this:** take 64 tokens, standard normal queries and keys, and scores that are 0 outside a band of
 # five diagonals. How much of the attention weight is outside the band: none, a tenth, or most of it?
@@ -299,13 +301,13 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# Most of the weight is outside the band, 0.88 of it.
+# Most of it: 0.88 of the attention weight is outside the band.
 
 # %% [markdown]
 # ### What a zero becomes
 #
 # **A score of 0 becomes a weight of $e^0 = 1$ before the division by the row's sum, and each row has some sixty of
-# them.** *Correct:* a score of $-\infty$ outside the band, so that the weight is 0 there. See lesson
+# them.** *Correct:* set the scores outside the band to $-\infty$, so that the weights there are 0. See lesson
 # [15](15_near_and_far.ipynb).
 
 # %% [markdown]
@@ -326,7 +328,7 @@ print(f"as printed from {printed.min():.1f} to {printed.max():.1f}")
 judge("004.5a", 1, printed.max(), corrected.max())
 
 # %% [markdown] tags=["answer"]
-# Values that are all one test the formula, because every weighted mean of ones is one.
+# Values that are all one, because every weighted mean of ones is one.
 
 # %% [markdown]
 # ### The right denominator
@@ -338,8 +340,8 @@ judge("004.5a", 1, printed.max(), corrected.max())
 # %% [markdown]
 # ## 11. Other mistakes that we found
 #
-# **Each of these has a lesson that teaches what is right.** The table shows eight of them. A page for maintainers
-# [lists all of them](errata_list.md).
+# Other mistakes cost less than the ten above. **Each of these has a lesson that teaches what is right.** The table
+# shows eight of them, and a page for maintainers [lists them all](errata_list.md).
 #
 # | number | printed | correct | lesson |
 # |---|---|---|---|
@@ -348,15 +350,15 @@ judge("004.5a", 1, printed.max(), corrected.max())
 # | 003.1 | "Bochner's theorem", a form of features | a continuous $k(x - y)$ is positive definite if and only if $k$ is the Fourier transform of a finite non-negative measure | [03](03_bochner_theorem.ipynb) |
 # | 003.4 | features of $e^{x^\top y}$: powers of a vector | tensor powers $x^{\otimes k}/\sqrt{k!}$; entry by entry they give $\sum_i e^{x_i y_i} - (d - 1)$ | [02](02_positive_definite_kernels.ipynb) |
 # | 004.1 | the kernel $\exp(\lVert x - y\rVert^2)$ | $\exp(-\frac12\lVert x - y\rVert^2)$; with a plus, two points at distance 1 have the eigenvalue $1 - e$ | [02](02_positive_definite_kernels.ipynb) |
-# | 004.4a | $\frac1R \sum_r 2\cos(w_r^\top x + b_r)\cos(w_r^\top y + b_r) = \frac1R \sum_r \cos w_r^\top(x - y)$ | in expectation over $b$; otherwise a deviation of $1/\sqrt{2R}$ | [04](04_random_fourier_features.ipynb) |
-# | 004.5b | linear attention has rank one; $r$ maps give rank $r$ | up to $F$; $r$ normalised feature maps, up to $r(F - 1) + 1$ | [15](15_near_and_far.ipynb) |
+# | 004.4a | $\frac1R \sum_r 2\cos(w_r^\top x + b_r)\cos(w_r^\top y + b_r) = \frac1R \sum_r \cos w_r^\top(x - y)$ | in expectation over $b$; for one draw of $b$, a standard deviation of $1/\sqrt{2R}$ | [04](04_random_fourier_features.ipynb) |
+# | 004.5b | linear attention has rank one; $r$ maps give rank $r$ | up to $F$, the number of features; $r$ normalised feature maps, up to $r(F - 1) + 1$ | [15](15_near_and_far.ipynb) |
 # | 004.8 | self-attention is permutation invariant | equivariant | [07](07_transformer_block.ipynb) |
 #
 # ## Take away
 #
-# For each mistake the tables give its consequence, the wrong number first, and a question that finds mistakes of its
-# kind. The first eight occur where a mean over random waves or features is estimated from a few of them. There every
-# number is noisy, so a wrong one looks like bad luck.
+# The tables give the consequence of each mistake, with the wrong number first, and a question that finds mistakes of
+# its kind. The first eight occur where a mean over random waves or features is estimated from a few of them. There
+# every number is noisy, so a wrong one looks like bad luck.
 #
 # | mistake | consequence | question |
 # |---|---|---|
@@ -378,7 +380,7 @@ judge("004.5a", 1, printed.max(), corrected.max())
 #
 # ## Where it breaks
 #
-# - A cell refutes a statement or fails to refute it. It proves nothing.
+# - A cell can refute a statement or fail to refute it, but it proves nothing.
 # - Our own list once blamed an article for an assumption that its appendix states. Quote before you refute.
 # - The list ends where our reading did.
 #

@@ -1,9 +1,8 @@
 # %% [markdown]
 # # Exercises a1: errata
 #
-# Appendix: `a1_errata.ipynb`. Replace each `raise NotImplementedError` by your code.
-# A check below each answer says whether it is right. If it is not, it says what is likely wrong.
-# You may run it as often as you like.
+# Appendix: `a1_errata.ipynb`. Replace each `raise NotImplementedError` with your code. A check below each answer says
+# whether it is right. If it is not, it says what is likely wrong. You may run it as often as you like.
 
 # %%
 import numpy as np
