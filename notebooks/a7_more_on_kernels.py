@@ -15,8 +15,9 @@
 #
 # We begin with the method that made kernels popular. A support vector machine finds its plane from one number per
 # point, as kernel ridge regression does. It is no accident that $n$ numbers are enough for $n$ points: every kernel has
-# a space of functions, and the best fit in that space never needs more. And if the kernel depends only on $x - y$,
-# these functions are made of waves, with amplitudes that belong to the kernel and phases that belong to the points.
+# a space of functions, and with a penalty on the norm the best fit in that space never needs more. And if the kernel
+# depends only on $x - y$, these functions are made of waves, with amplitudes that belong to the kernel and phases that
+# belong to the points.
 
 # %%
 import matplotlib.pyplot as plt
@@ -76,9 +77,9 @@ from performer_course.figures import COLORS, compared, show, trend
 # $w^\top \varphi(x) + b = \sum_i c_i K(x_i, x) + b$. **A support vector machine sees its data only through inner
 # products.** Only points with $c_i \ne 0$ matter for the plane. They are called *support vectors*.
 #
-# **Before you run this:** a support vector machine separates two circles, 200 points in all, which are well apart.
+# **Before you run this:** a support vector machine separates two circles that are well apart, with 200 points in all.
 # Which of the points can have a weight $c_i$ that is not zero, and are there about 5, 25 or 150 of them? In ridge
-# regression the weight of a point is its residual divided by $\alpha$. How many points have a weight there?
+# regression the weight of a point is its residual divided by $\alpha$. How many weights are not zero there?
 
 # %% tags=["answer"]
 x, labels = make_circles(n_samples=200, noise=0.06, factor=0.4, random_state=0)
@@ -117,15 +118,15 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# About 25: the printed number is 26 of 200, all on the edges of the margin or inside it, and 22 of their weights are as
-# large as $C$ allows. In ridge regression none of the 200 weights is zero.
+# About 25: the weights of 26 of the 200 points are not zero. All 26 are on the edges of the margin or inside it, and 22
+# of their weights are as large as $C$ allows. In ridge regression none of the 200 weights is zero.
 
 # %% [markdown]
-# The reason is a rule that is called *complementary slackness*. A point outside the margin satisfies its constraint
-# with room to spare. A positive rate for this constraint would only lower our total, so the opponent sets it to zero.
-# In ridge regression, the weight of a point is the residual that is left there, divided by $\alpha$, and residuals are
-# hardly ever exactly zero. If the classes of a support vector machine overlap, more points are inside the margin, and
-# more weights are not zero.
+# Why do most points of the machine have the weight zero? The reason is called *complementary slackness*. A point
+# outside the margin satisfies its constraint with room to spare. A positive rate for this constraint would only lower
+# our total, so the opponent sets it to zero. In ridge regression the weight of a point is proportional to its residual,
+# and residuals are hardly ever exactly zero. If the classes of a support vector machine overlap, more points are inside
+# the margin, and more weights are not zero.
 #
 # ## 2. Two weights at a time
 #
@@ -136,9 +137,10 @@ show(
 # $$u = \frac{g_i - g_j}{K_{ii} + K_{jj} - 2 K_{ij}} .$$
 #
 # The denominator is $\|\varphi(x_i) - \varphi(x_j)\|^2$. It is zero if the two points have the same features, as $x$
-# and $-x$ have here. Then the slope says in which direction to go, and only the bounds say how far. Every step is cut
-# off where a weight reaches its bound. We take the pair with the steepest slope, and repeat until no slope is left.
-# This is *sequential minimal optimisation* (Platt, 1999; the choice of the pair is due to Keerthi et al., 2001).
+# and $-x$ have here. Then the slope still says in which direction to go, and only the bounds say how far. Every step
+# ends at the latest where a weight reaches its bound. Each time we take the pair with the steepest slope among those
+# that may still move, and we repeat until no slope is left. This is *sequential minimal optimisation* (Platt, 1999; the
+# choice of the pair is due to Keerthi et al., 2001).
 #
 # The offset $b$ comes for free. A point whose weight is strictly between its bounds is on the edge of the margin, where
 # $\sum_j c_j K(x_j, x_i) + b = t_i$, so that $b = g_i$. Once no slope is left, all such points agree on $b$.
@@ -203,9 +205,9 @@ print(f"classified as inner: {(output > 0).sum()}, on the correct side: {correct
 # ## 3. One map for all points
 #
 # Lesson 02 found features of any $n$ points from the eigenvectors of their Gram matrix. They serve these points and no
-# others. Is there one map that serves all points of $\mathbb{R}^d$? There is, and it is quickly written down. Let the
-# feature of $x$ be a function, $\varphi(x) = K(\cdot, x)$, which says of every point how similar it is to $x$. This is
-# called the *canonical feature map*. The vectors of our space are all sums of such functions,
+# others. Is there one map that serves all points of $\mathbb{R}^d$? There is, and it is easily written down. Let the
+# feature of $x$ be a function, $\varphi(x) = K(\cdot, x)$, which tells for every point how similar it is to $x$. This
+# is called the *canonical feature map*. The vectors of our space are all sums of such functions,
 # $f = \sum_i c_i K(\cdot, x_i)$, with any points and any weights. The inner product of $f$ with another one,
 # $g = \sum_j d_j K(\cdot, y_j)$, is defined as
 #
@@ -215,11 +217,12 @@ print(f"classified as inner: {(output > 0).sum()}, on the correct side: {correct
 # We have to check three things:
 #
 # - *It depends only on the functions.* One function may be written as a sum in several ways. But the second expression
-#   uses only the values of $f$, and the third uses only the values of $g$.
+#   depends on $f$ only through its values, and the third depends on $g$ only through its values, so it does not matter
+#   which sums we choose.
 # - *It is not negative.* $\langle f, f \rangle = \sum_{i,j} c_i c_j K(x_i, x_j) \ge 0$ is exactly what the definition
 #   of a kernel demands.
-# - *Only the function 0 has norm 0.* Choose $g = K(\cdot, x)$. Then $\langle f, K(\cdot, x) \rangle = f(x)$, and by
-#   the Cauchy–Schwarz inequality $f(x)^2 \le \|f\|^2\, K(x, x)$ at every $x$.
+# - *Only the function 0 has norm 0.* Choose $g = K(\cdot, x)$. Then $\langle f, K(\cdot, x) \rangle = f(x)$, and by the
+#   Cauchy–Schwarz inequality $f(x)^2 \le \|f\|^2\, K(x, x)$ at every $x$, so $\|f\| = 0$ leaves only $f = 0$.
 #
 # With $f = K(\cdot, y)$ the same line says that $\langle K(\cdot, y), K(\cdot, x) \rangle = K(x, y)$. So every kernel
 # is an inner product of features, for all points at once.
@@ -227,10 +230,11 @@ print(f"classified as inner: {(output > 0).sum()}, on the correct side: {correct
 # The equation $\langle f, K(\cdot, x) \rangle = f(x)$ is called the *reproducing property*: to evaluate a function at
 # $x$, take its inner product with $K(\cdot, x)$. The space is called the *reproducing kernel Hilbert space* (RKHS) of
 # the kernel. A *Hilbert space* is a vector space with an inner product, of any dimension, even infinite, in which every
-# sequence whose members get ever closer to one another has a limit. Our sums may lack such limits, and we add them. By
-# the inequality above, sums that get closer in norm also get closer at each $x$, so the limits are functions again.
-# That each kernel has exactly one such space is the *Moore–Aronszajn theorem* (Aronszajn, 1950). The space cannot be
-# larger, because a function that is orthogonal to every $K(\cdot, x)$ is 0 at every $x$.
+# *Cauchy sequence*, a sequence whose members get arbitrarily close to one another, has a limit. Our sums may lack such
+# limits, and we add them. By the inequality above, sums that get close in norm also get close at each $x$, so the
+# limits are functions again. That each kernel has exactly one such space is the *Moore–Aronszajn theorem* (Aronszajn,
+# 1950). The space cannot be larger than the sums and their limits, because a function that is orthogonal to every
+# $K(\cdot, x)$ is 0 at every $x$.
 #
 # Lengths and distances in this space need only the kernel. With a Gaussian kernel each feature has the squared norm
 # $K(x, x) = 1$, so the squared distance of two features is $K(x, x) - 2 K(x, y) + K(y, y) = 2 - 2 K(x, y)$.
@@ -269,8 +273,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# At a distance of 100 the features are $\sqrt2$ apart, which is 1.414, and at a distance of 5 they already are, to
-# three decimals.
+# The features are then $\sqrt2$ apart. To three decimals, 1.414, they are so already at a distance of 5.
 
 # %% [markdown]
 # Two orthogonal vectors of length 1 are $\sqrt2$ apart, and this is the limit. **Under a Gaussian kernel all features
@@ -297,12 +300,12 @@ show(
 # support vector machine is another case: with $\alpha = \tfrac12$ its loss is the *hinge loss*
 # $C \sum_i \max(0,\, 1 - t_i (f(x_i) + b))$, for any $b$.
 #
-# Let us try it with the Laplacian kernel $e^{-|x - y|}$ on the line, five data points, squared errors and
+# Let us try this with the Laplacian kernel $e^{-|x - y|}$ on the line, five data points, squared errors and
 # $\alpha = 0.1$. We offer the solver 41 functions $K(\cdot, z_l)$, at $z_l = 0, 0.1, \dots, 4$. Five of the $z_l$ are
 # the data points.
 #
-# **Before you run this:** 41 functions, five of them centred at the data, may be used to fit five points. How many get
-# a weight that is not zero?
+# **Before you run this:** 41 functions, five of them centred at the data, may be used to fit five points. How many of
+# them get a weight that is not zero?
 
 
 # %% tags=["answer"]
@@ -367,10 +370,10 @@ show(
 # $$a \cos\omega x + b \sin\omega x = A \cos(\omega x - \theta) , \qquad A = \sqrt{a^2 + b^2} ,$$
 #
 # because $\cos(\omega x - \theta) = \cos\theta \cos\omega x + \sin\theta \sin\omega x$. In the plane, $(a, b)$ is the
-# point at the distance $A$ from the origin and in the direction $\theta$. We call $A$ the *amplitude* and $\theta$ the
-# *phase* of the wave, and the arrow from the origin to $(a, b)$ its *phasor*. A continuous function of period $T$ that
-# is smooth except for corners is the sum of a constant and of such waves, with $\omega_n = 2\pi n/T$. This is its
-# *Fourier series*:
+# point at distance $A$ from the origin in direction $\theta$. We call $A$ the *amplitude* and $\theta$ the *phase* of
+# the wave, and the arrow from the origin to $(a, b)$ its *phasor*. A continuous function of period $T$ that is smooth
+# except for corners is the sum of a constant and of such waves, with $\omega_n = 2\pi n/T$. This is its *Fourier
+# series*:
 #
 # $$f(x) = \frac{a_0}{2} + \sum_{n=1}^\infty A_n \cos(\omega_n x - \theta_n) , \qquad
 # \begin{pmatrix} a_n \\ b_n \end{pmatrix} = \frac2T \int_{-T/2}^{T/2} f(x)
@@ -384,8 +387,7 @@ show(
 # lesson 03, and $K(\cdot, s)$ is the row of bumps, shifted by $s$.
 #
 # **Before you run this:** a bump is repeated with period 8. Shift the row of bumps to the right by 1, 2, 3, and so on.
-# After which shift are the phases of all waves what they were at the beginning? And which shifts already bring the
-# second wave back?
+# After which shift do all waves have their initial phases again? And which shifts bring back the second wave?
 
 # %% tags=["answer"]
 T = 8.0
@@ -439,23 +441,24 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# After a shift by 8, the period, the phases of all waves are what they were. The second wave has period 4, so the
-# shifts by 4 and by 8 bring it back.
+# After a shift by 8, the period, all waves have their initial phases again. The second wave has period 4, so shifts by
+# 4 and by 8 bring it back.
 
 # %% [markdown]
 # The amplitudes are the same for every shift. **The amplitudes of $K(\cdot, x)$ belong to the kernel, and its phases
 # $\omega_n x$ belong to the point.**
 #
-# Lesson 03 proves for finitely many waves on a ring what holds for all continuous even functions there. In the language
-# of this section it is short: such a function is a kernel exactly when none of its waves, including the constant, has
-# the phase $\pi$. The expansion of the kernel into these waves is also the one that Mercer's theorem (lesson 02) gives
-# on a ring. And the features of lesson 04, a cosine and a sine of $\omega x$ for each drawn $\omega$, are the two
-# coordinates of such an arrow.
+# Lesson 03 states which functions on a ring are kernels, and proves it for finitely many waves. The statement holds for
+# all continuous even functions there, and in the language of this section it is short: such a function is a kernel
+# exactly when none of its waves, including the constant, has the phase $\pi$. The expansion of the kernel into these
+# waves is also the one that Mercer's theorem (lesson 02) gives on a ring. And the features of lesson 04, a cosine and a
+# sine of $\omega x$ for each drawn $\omega$, are up to a common factor the two coordinates of a phasor with the phase
+# $\omega x$.
 #
 # The amplitudes also tell us what the norm of section 3 measures. Let the kernel have the weights $w_n > 0$. Wave $n$
 # of $f = \sum_i c_i K(\cdot, x_i)$ has the amplitude $A_n = w_n \bigl| \sum_i c_i e^{i\omega_n x_i} \bigr|$, so the
-# squared norm $\sum_{i,j} c_i c_j k(x_i - x_j)$ is $\sum_n A_n^2/w_n$. A penalty on the norm therefore penalises the
-# waves of which the kernel has little. If the kernel is smooth, those are the fast ones.
+# squared norm $\sum_{i,j} c_i c_j k(x_i - x_j)$ is $\sum_n A_n^2/w_n$. A penalty on the norm therefore penalises most
+# the waves that have little weight in the kernel. If the kernel is smooth, those are the fast ones.
 #
 # ## 6. From a series to a transform
 #
@@ -535,9 +538,9 @@ show(
 # distance $2\pi/T$ of neighbouring frequencies.
 
 # %% [markdown]
-# **When the period doubles, the old points stay, and one new point comes between every two.** All of them are on one
-# curve for all periods, which is $p$. With the Gaussian bump this is the density of the normal distribution, as in the
-# table of lesson 03. A cosine is half a wave of $\omega$ and half a wave of $-\omega$, so the series is
+# **When the period doubles, the old points stay, and one new point comes between every two.** For every period all
+# points are on one curve, which is $p$. With the Gaussian bump this is the density of the normal distribution, as in
+# the table of lesson 03. A cosine is half a wave of $\omega$ and half a wave of $-\omega$, so the series is
 #
 # $$f(x) = \sum_{n=-\infty}^{\infty} p(\omega_n)\, e^{i\omega_n x}\, \frac{2\pi}{T} ,$$
 #
@@ -546,14 +549,14 @@ show(
 # of $p$. In probability, where $p$ is the density of a random frequency, it is called the *characteristic function*.
 #
 # Where have we got to? Attention compares everything with everything, and the comparison is a kernel. A kernel has a
-# space in which every point is a function, and what we learn from $n$ points is a sum of $n$ of these functions. Those
-# are few numbers, but finding them takes $n^2$ values of the kernel, too many for a long text. If the kernel depends on
-# $x - y$, the points are in the phases of waves, and lesson 04 draws a few of these waves at random.
+# space in which every point is a function, and what we learn from $n$ points is a sum of $n$ of these functions. These
+# are only $n$ numbers, but finding them takes $n^2$ values of the kernel, which is too many for a long text. If the
+# kernel depends on $x - y$, the points are in the phases of waves, and lesson 04 draws a few of these waves at random.
 #
 # ## Take away
 #
-# - The dual problem of a support vector machine, with its constraints $0 \le t_i c_i \le C$ and $\sum_i c_i = 0$,
-#   contains the data only through $K$. Points outside the margin get the weight zero.
+# - The dual problem of a support vector machine, with its constraints $0 \le t_i c_i \le C$ and $\sum_i c_i = 0$, sees
+#   the data only through $K$. Points outside the margin get the weight zero.
 # - $\varphi(x) = K(\cdot, x)$ is a feature map for any kernel, and it serves all points at once.
 # - With a penalty on the norm, the best fit to $n$ points is a sum of $n$ such functions, whatever the loss.
 # - If a kernel depends on $x - y$, amplitudes belong to the kernel and phases to the points. As the period grows, the
