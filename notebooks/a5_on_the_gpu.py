@@ -8,12 +8,12 @@
 # > count its kernels and its memory traffic on any computer, and bound its time with the roofline model.
 #
 # What changes when another machine does the arithmetic? In our code hardly anything: one line chooses the library, and
-# every function calls the library to which its arrays belong. But a *GPU*, a graphics processing unit, runs beside the
-# program and not inside it. It takes its work from a queue, it has its own memory, and it is fast only on large arrays.
+# every function calls the library of its arrays. But a *GPU*, a graphics processing unit, runs beside the program and
+# not inside it. It takes its work from a queue, has its own memory, and is fast only on large arrays.
 #
 # All cells run on NumPy, and with `PERFORMER_BACKEND=cupy` on a GPU, through CuPy, which is NumPy for GPUs (here
-# version 14). Sections 1 to 5 count and bound, for which no device is needed. Section 6 compares ten predictions, made
-# before any GPU was measured, with what one H100 did.
+# version 14). Sections 1 to 5 need no device. Section 6 compares ten predictions, made before any GPU was measured,
+# with what one H100 did.
 
 # %%
 import functools
@@ -35,9 +35,9 @@ xp = get_backend()
 # %% [markdown]
 # ## 1. Two memories and a link between them
 #
-# `get_backend()` takes the name of a library, or else reads it from the environment variable `PERFORMER_BACKEND`. It
-# returns that library, or raises an error that says what is missing. The *host* is the CPU with its memory, and the
-# *device* is the GPU with its own. Three rules keep the two memories apart.
+# `get_backend()` returns the library named in its argument or in the environment variable `PERFORMER_BACKEND`, or
+# raises an error that says what is missing. The *host* is the CPU with its memory, and the *device* is the GPU with its
+# own. Three rules keep the two memories apart.
 #
 # 1. Random numbers are drawn on the host, from one generator, in float64, and then moved. The same seed therefore
 #    gives the same $W$ on every backend.
@@ -66,7 +66,7 @@ for name, rate in {"the memory": 3.35e12, "the link, one way": 128e9 / 2}.items(
 print(f"ratio {3.35e12 / (128e9 / 2):.0f}")
 
 # %% [markdown] tags=["answer"]
-# About 50: the rate of the link counts both directions, of which one gets half.
+# They take some 50 times as long through the link, because one direction gets half of its rate.
 
 # %% [markdown]
 # ## 2. A launch is not the work
@@ -74,15 +74,15 @@ print(f"ratio {3.35e12 / (128e9 / 2):.0f}")
 # **By its data sheet, the link to the host is much slower than the GPU's memory, so inputs move once and everything
 # else stays on the device**: features, states and results.
 #
-# A GPU executes *GPU kernels*. A GPU kernel is a function that thousands of threads run over an array; it shares only
-# its name with the kernels of lesson 02. When you call `xp.exp(x)`, CuPy *launches* a kernel: it puts the kernel into a
-# queue, called a *stream*, and at once returns an array whose numbers do not exist yet.
+# A GPU executes *GPU kernels*: functions that thousands of threads run over an array, not kernels as in lesson 02. When
+# you call `xp.exp(x)`, CuPy *launches* a kernel: it puts the kernel into a queue, called a *stream*, and at once
+# returns an array whose numbers do not exist yet.
 #
-# If you read a clock right after the launch, you have measured only the launch. To time the work, call the function
-# once beforehand, because the first call compiles it, and then wait with `synchronize()` before you start the clock and
-# again before you stop it. The next cell does this twice. First, a thread that works through its tasks in order plays
-# the part of a stream and gets three tasks of 20 ms each. Then the backend of this computer gets a matrix product. In
-# NumPy the call does the work itself, so its two times agree.
+# A clock that you read right after the launch has measured only the launch. To time the work, call the function once,
+# because the first call compiles it, and then wait with `synchronize()` before you start the clock and again before you
+# stop it. In the next cell, a thread that works through its tasks in order acts as a stream and gets three tasks of 20
+# ms each; then this computer's backend gets a matrix product. In NumPy the call does the work itself, so its two times
+# agree.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 stream = ThreadPoolExecutor(max_workers=1)  # a model of a queue: first in, first out
@@ -165,9 +165,8 @@ show(
 # With a read after each they take 320 µs, which is the sum of all launches and all work.
 
 # %% [markdown]
-# **A read after each kernel costs more than its few bytes, because host and device take turns.** Even without reads the
-# device may be idle. If each kernel is shorter than its launch, the host sets the pace, and a faster GPU would not help
-# at all.
+# **A read after each kernel costs more than its few bytes, because host and device take turns.** If each kernel is
+# shorter than its launch, the host sets the pace, and a faster GPU would not help at all.
 #
 # ## 3. Where a read hides
 #
@@ -259,11 +258,11 @@ for tokens in (64, 256, 1024, 4096, 16_384):
 # $$a \le \frac1n \sum_{i=1}^n \max\Bigl(\frac{\text{bytes}_i}{B},\ \frac{\text{FLOPs}_i}{P},\
 # \frac{\text{exps}_i}{R}\Bigr) .$$
 #
-# The rates below are assumptions. They are what kernels with enough work are said to reach on an H100, somewhat below
-# the peaks of the data sheet. $P$ depends on the type of the numbers: `fp32` is float32. In *TF32*, *tensor cores*,
-# units for matrix products, round the factors of a float32 product to 10 of their 23 bits of mantissa and add in
-# float32. *bfloat16* (`bf16`) is the upper half of a float32, with the same range and 7 bits. $R$ is computed from 132
-# *multiprocessors*, the cores of this GPU, each with 16 exponentials per cycle.
+# The rates below are assumptions: what kernels with enough work are said to reach on an H100, somewhat below the data
+# sheet's peaks. $P$ depends on the type of the numbers: `fp32` is float32. In *TF32*, *tensor cores*, units for matrix
+# products, round the factors of a float32 product to 10 of their 23 bits of mantissa and add in float32. *bfloat16*
+# (`bf16`) is the upper half of a float32, with the same range and 7 bits. $R$ is computed from 132 *multiprocessors*,
+# the cores of this GPU, each with 16 exponentials per cycle.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 RATES = {"bytes": 3.0e12, "fp32": 50e12, "tf32": 400e12, "bf16": 790e12, "exps": 3.6e12}
@@ -300,9 +299,9 @@ for tokens in (256, 1024, 4096, 16_384):
 # ## 5. The roofline
 #
 # How fast could the algorithm be at best? Suppose that it needs $N$ FLOPs and must move at least $M$ bytes. Its
-# *arithmetic intensity* is $I = N / M$, and it can reach at most $\min(P, B I)$ FLOP/s. As a function of $I$ this is a
-# slope, followed by a flat roof from $I = P / B$ on. This is the *roofline model*. On the slope an algorithm is
-# *memory-bound*, and under the flat roof it is *compute-bound*.
+# *arithmetic intensity* is $I = N / M$, and it can reach at most $\min(P, B I)$ FLOP/s. As a function of $I$ this
+# *roofline model* is a slope, followed by a flat roof from $I = P / B$ on. On the slope an algorithm is *memory-bound*,
+# under the flat roof *compute-bound*.
 #
 # We count for one head of FAVOR+ with $L$ queries and keys, values of $e$ numbers, and $b$ bytes per number. All-to-all
 # attention has four products: $q W^\top$ and $k W^\top$ with $2 L m d$ FLOPs each, the state $\varphi(k)^\top v$ and
@@ -353,12 +352,11 @@ print(f", and the roof is flat from {RATES['bf16'] / RATES['bytes']:.0f} on")
 # %% [markdown]
 # The bound says what the algorithm needs. The package, however, launches one kernel per operation, and each reads its
 # arrays from memory and writes its result back. Take the logarithms $h$ of the features and their maxima $c$: one
-# kernel writes $h - c$ to memory, and the next reads it and writes $e^{h - c}$. This detour through memory gains
-# nothing, because the same thread could take the exponential at once. *Kernel fusion* merges the two kernels into one,
-# which reads once and writes once. In CuPy it takes one line,
-# `cupy.ElementwiseKernel("T h, T c", "T y", "y = exp(h - c)", "exp_minus")`. *FlashAttention* fuses all of exact
-# attention into one kernel, which never writes the weights. In the figure, the two marks at the lower left show the
-# package, with one kernel per operation.
+# kernel writes $h - c$ to memory, and the next reads it and writes $e^{h - c}$. This detour gains nothing, because the
+# same thread could take the exponential at once. *Kernel fusion* merges the two kernels into one, which reads once and
+# writes once. In CuPy it takes one line, `cupy.ElementwiseKernel("T h, T c", "T y", "y = exp(h - c)", "exp_minus")`.
+# *FlashAttention* fuses all of exact attention into one kernel, which never writes the weights. In the figure, the two
+# marks at the lower left show the package.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 marks = {}
@@ -422,12 +420,10 @@ show(
 # | 4 | A copy moves 3 TB/s, and $e^{h - c}$ of 16,384 tokens in two kernels takes 0.18 ms. | Broadcasts, and maxima over tokens in 64 parts, are as fast as a copy. |
 # | 5 | 3.6 T exponentials per second. | CuPy's `exp` is as fast as the bare unit. |
 # | 6 | Exact attention in bfloat16 is faster than float32 features at 16,384 tokens, and takes over two and a half times as long at 65,536. | 3, and 790 TFLOP/s. [Shah et al. (2024)](references.md#shah-2024) report up to 840, with wider heads. |
-# | 7 | TF32 saves 0.24 ms. | It reaches the projections alone, which then wait for memory. CuPy multiplies stacks of matrices in plain float32. |
+# | 7 | TF32 saves 0.24 ms. | It reaches the projections alone, not products of stacks, and the projections then wait for memory. |
 # | 8 | 1,024 tokens take as long as 24 launches. | No hidden casts or copies, and views cost Python nothing. |
 # | 9 | Attention returns before the device has finished. | CuPy reads no value. Tested in `tests/test_gpu.py`. |
 # | 10 | One chunk of 65,536 takes as long as four of 16,384, and fusing halves the time of $e^{h - c}$. | No cache spares a pass. |
-#
-# The second table below compares exact attention with FAVOR+ in the causal case.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 LAUNCH = 10e-6  # seconds, assumed
@@ -501,14 +497,14 @@ for tokens in record["exact"]:
 # %% [markdown]
 # **On this H100, four of the ten predictions are refuted, and attention takes more than twice as long as predicted.** A
 # copy moves 2.97 TB/s, and a launch keeps Python busy for 10.2 µs, nearly as assumed. But $e^{h - c}$ in two kernels
-# takes 0.335 ms and not 0.179 ms, so these kernels move about half as many bytes per second as a copy does. All-to-all
+# takes 0.335 ms and not 0.179 ms, so these kernels move about half as many bytes per second as a copy. All-to-all
 # attention takes 2.55 times as long as predicted. A text of 1,024 tokens takes as long as 87.4 launches, although the
 # ledger counts 24 kernels, so presumably Python does more than launch them. Prediction 6 is not off by half, but at
 # 65,536 tokens exact attention in bfloat16 takes only 1.84 times as long as all-to-all features in float32. In the
 # causal case, exact attention in bfloat16 is faster than FAVOR+ in float32 at each of the four lengths; in float32 it
 # is slower at 65,536 tokens.
 #
-# If a text is too long for one device, or for one computer, several can share it: see lesson 19.
+# Several devices or computers can share a text that is too long for one: see lesson 19.
 #
 # ## Take away
 #
@@ -521,8 +517,8 @@ for tokens in record["exact"]:
 #
 # ## Where it breaks
 #
-# - The ledger assumes that every kernel runs at full speed. It knows neither caches nor *occupancy*, the number of
-#   threads that a multiprocessor has at work as a fraction of the most that it can hold.
+# - The ledger assumes that every kernel runs at full speed. It knows neither caches nor *occupancy*, the threads that a
+#   multiprocessor has at work as a fraction of those that it can hold.
 # - The counts are for FAVOR+ with $d = 64$ and 256 features. Whether features are good enough is what lesson 17 asks
 #   of a real model.
 #
