@@ -8,14 +8,14 @@
 # > say where they fail, and choose between orthogonal, structured, simplex and quasi-random directions for given data
 # > and a given integrand.
 #
-# Lesson 05 draws orthogonal directions, and it only mentions three other ways to spread directions out. This appendix
-# derives all three and measures where each of them helps and where it hurts.
+# Lesson 05 draws orthogonal directions and only mentions three other ways to spread directions out. This appendix
+# derives all three, and measures where each of them helps and where it hurts.
 #
 # Orthogonal directions need $d^2$ stored numbers, and $d^2$ multiplications for each point. *Structured* directions
 # replace the random matrix by a product of simple factors, which needs on the order of $d \log d$ operations. *Simplex*
-# directions make the angles between the directions even larger than right angles. *Sobol* points do not look at angles:
-# they fill a cube more evenly than random points do. None of the three is best for all data, so the question throughout
-# is what kind of difference $\delta = x - y$ each of them is good for.
+# directions make the angles between the directions even larger than right angles. *Sobol* points ignore angles and fill
+# a cube more evenly than random points do. None of the three is best for all data, so throughout we ask for which
+# differences $\delta = x - y$ each of them is good.
 
 # %%
 import timeit
@@ -66,7 +66,7 @@ print("H_4 times 2:\n", np.sign(hadamard_matrix(4)).astype(int))
 
 # %% [markdown]
 # If we treat $H_D$ like any other matrix, a product with it takes $D^2$ operations. The recursion shows a faster
-# method. If a vector has the halves $a$ and $b$, we only need $H_D (a + b)$ and $H_D (a - b)$:
+# method. For a vector with the halves $a$ and $b$ we need only $H_D (a + b)$ and $H_D (a - b)$:
 #
 # $$H_{2D} \begin{pmatrix} a \\ b \end{pmatrix} = \frac{1}{\sqrt2}
 # \begin{pmatrix} H_D (a + b) \\ H_D (a - b) \end{pmatrix} .$$
@@ -126,8 +126,9 @@ print(f"difference between W Wᵀ and d I: {difference(rows @ rows.T, d * np.eye
 # %% [markdown]
 # How much faster is that? Fewer operations do not always take less time, so we have to measure. There is also a
 # compromise between the dense product and the fast transform. Sylvester's matrix is a Kronecker product,
-# $H_{ab} = H_a \otimes H_b$. We can therefore arrange $x$ as an $a \times b$ table, multiply its columns by $H_a$ and
-# its rows by $H_b$, and have two *small* matrix products of $O(D^{3/2})$ operations in all.
+# $H_{ab} = H_a \otimes H_b$. We can therefore arrange $x$ as an $a \times b$ table and multiply its columns by $H_a$
+# and its rows by $H_b$. If $a$ and $b$ are both near $\sqrt D$, these two *small* matrix products take $O(D^{3/2})$
+# operations in all.
 
 
 # %%
@@ -143,8 +144,8 @@ def kronecker_transform(x):
 print(f"difference between table and matrix: {difference(kronecker_transform(x), H @ x)}")
 
 # %% [markdown]
-# For 100 points and growing $d$ we time a dense product, three fast transforms, and three transforms computed as small
-# products. The dense product takes the most operations, but a processor runs it at nearly full speed. Each of the
+# For 100 points and increasing $d$ we time a dense product, three fast transforms, and three transforms computed as
+# small products. The dense product takes the most operations, but a processor runs it at nearly full speed. Each of the
 # $3 \log_2 d$ steps of the transforms does little arithmetic and reads and writes all the data once.
 #
 # **Before you run this:** at $d = 64$ the dense product takes $64^2 = 4096$ multiplications for each point, and three
@@ -190,9 +191,9 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# At $d = 64$ the dense product is faster, and at $d = 4096$ the fast transforms are. In the run that is printed, the
-# dense product is faster than the fast transforms up to $d = 512$ and slower from $d = 1024$ on. The small products
-# overtake it between 256 and 512.
+# At $d = 64$ the dense product is faster, and at $d = 4096$ the fast transforms are. In the printed run, the dense
+# product is faster than the fast transforms up to $d = 512$ and slower from $d = 1024$ on. The small products overtake
+# it between 256 and 512.
 
 # %% [markdown]
 # For 100 points with $d = 64$, the dense product is faster than three fast transforms, although it takes more
@@ -207,7 +208,7 @@ show(
 #
 # The rows have norm $\sqrt d$, not a random χ norm. If their directions were uniform, the mean of
 # $\cos(\omega^\top\delta)$ at $r = \|\delta\|$ would therefore not be $e^{-r^2/2}$. It would be the Bessel kernel of
-# `norms="fixed"` in lesson 05, which the package computes as `theory.fixed_norm_mean` and which we call $j(r^2)$.
+# `norms="fixed"` in lesson 05, which the package computes as `theory.fixed_norm_mean` and which we write as $j(r^2)$.
 #
 # But are the directions uniform? **With finitely many signs the directions cannot be uniform, so the mean depends on
 # the direction of $\delta$.** For small $d$ we can compute it exactly, as an average over all $2^{2d}$ choices of two
@@ -261,7 +262,7 @@ show(
 # (`theory.hadamard_departure`).
 #
 # What about the mean squared error? To see where randomness comes in, we follow two unit vectors through the three
-# stages, with $d = 16$: the vector $e_1$, which lies along an axis, and a random vector $u$.
+# stages, with $d = 16$: the vector $e_1$, which points along an axis, and a random vector $u$.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -301,9 +302,9 @@ show(
 
 # %% [markdown]
 # The first stage turns $e_1$ into the constant vector $\pm d^{-1/2} (1, \dots, 1)$, because $D_3$ only chooses its
-# sign. So along an axis, the first of the three stages is used up without mixing anything. A vector whose entries have
-# equal absolute values, such as $(1, \dots, 1)$, starts where $e_1$ is after one stage. With $k$ stages it therefore
-# has the distribution that $e_1$ has with $k + 1$ stages.
+# sign. Along an axis, then, the first of the three stages is used up without mixing anything. A vector whose entries
+# have equal absolute values, such as $(1, \dots, 1)$, starts where $e_1$ is after one stage. With $k$ stages it
+# therefore has the distribution that $e_1$ has with $k + 1$ stages.
 #
 # How large is the error? The function `mse` measures it, as a multiple of the exact error of independent rows.
 
@@ -372,8 +373,8 @@ print(", ".join(f"{int(value)} in {count}" for value, count in zip(means, counts
 #
 # Why do more dimensions help? The second stage adds up $d$ random signs for each entry, and by the central limit
 # theorem a sum of 64 signs is nearly normal, as an entry of a random direction is. With fewer signs it is not: along
-# $e_1$ with $d = 8$ the error at $r = 3$ is nearly eight times the error of independent rows. So this failure is one of
-# few dimensions.
+# $e_1$ with $d = 8$ the error at $r = 3$ is nearly eight times the error of independent rows. Structured directions
+# thus fail in this way only if the dimensions are few.
 #
 # If the data are sparse, or if their rows consist of $\pm1$, there are two remedies. A fourth stage costs another
 # $d \log d$ operations; Choromanski et al. (2017) study such longer products. A random rotation of the data, by a
@@ -381,7 +382,7 @@ print(", ".join(f"{int(value)} in {count}" for value, count in zip(means, counts
 #
 # ## 4. Simplex directions: further apart than orthogonal
 #
-# Orthogonal is not the furthest that $d$ directions can be spread. Take the $d$ unit vectors that point to the corners
+# Directions can be spread even further apart than at right angles. Take the $d$ unit vectors that point to the corners
 # of a regular *simplex*. Any two of them form an obtuse angle, with cosine $-1/(d - 1)$, and together they add up to
 # zero. With χ norms and a uniform rotation, each row taken alone is $\mathcal{N}(0, I)$ as before (Reid et al., 2023).
 
@@ -451,9 +452,9 @@ show(
 # $\sqrt{1/2}$ in 8 dimensions, simplex directions help the exponential far more than orthogonal ones do, and the cosine
 # less.**
 #
-# Reid et al. (2023) prove that, of all choices of the angles that do not look at the norms, simplex directions are best
-# for positive features. We measure the exponential with $\|z\|^2 = \frac12$ and $d = m = 8$, where the exact value is
-# $\mathbb{E}\, e^{\omega^\top z} = e^{\|z\|^2/2}$. Compare each measured error with its formula:
+# Reid et al. (2023) prove that, of all choices of the angles that do not depend on the norms, simplex directions are
+# best for positive features. We measure the exponential with $\|z\|^2 = \frac12$ and $d = m = 8$, where the exact value
+# is $\mathbb{E}\, e^{\omega^\top z} = e^{\|z\|^2/2}$. Compare each measured error with its formula.
 
 # %%
 z = 0.5**0.5 * np.eye(8)[0]
@@ -478,17 +479,17 @@ bound = theory.orthogonal_positive_bound(half, half, 8) / theory.positive_mse(ha
 print(f"orthogonal over iid: {formulas['orthogonal'] / formulas['iid']:.2f}, at most {bound:.2f}")
 
 # %% [markdown]
-# All three errors agree with their formulas within two standard errors. The last number is the bound of the Performer
-# paper (Choromanski et al., 2021, Theorem 2). It is close here: orthogonal directions leave 0.88 of the error of
-# independent ones, and the bound allows 0.89.
+# All three errors agree with their formulas within two standard errors. The last number comes from the bound of the
+# Performer paper (Choromanski et al., 2021, Theorem 2), which is tight here: orthogonal directions leave 0.88 of the
+# error of independent ones, and the bound allows 0.89.
 #
 # ## 5. Quasi-Monte Carlo: Sobol points
 #
-# The third method does not look at angles at all. *Quasi-Monte Carlo* replaces random points by a *low-discrepancy
+# The third method ignores angles altogether. *Quasi-Monte Carlo* replaces random points by a *low-discrepancy
 # sequence*, whose points are constructed to fill the unit cube evenly. We use the *Sobol sequence* and randomise it by
 # a *scrambling*, which changes the digits of the coordinates at random but keeps the points even. Each scrambled point,
 # taken alone, is uniform in the cube, so the estimate stays unbiased. The inverse of the normal distribution function,
-# applied to each coordinate, turns it into a point of $\mathcal{N}(0, I)$.
+# applied to each coordinate, turns it into a sample of $\mathcal{N}(0, I)$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 flat = {
@@ -534,15 +535,15 @@ for D, ms in ((2, (16, 256)), (2, (64, 1024)), (4, (16, 256)), (16, (16, 256))):
     print(f"d = {D:2d}, m {ms[0]} to {ms[1]:4d} {along:8.2f} {np.median(slopes):12.2f}, {span}")
 
 # %% [markdown] tags=["answer"]
-# In 2 dimensions the median slope of twelve directions is −1.17, and −1.06 for larger $m$. In 16 dimensions it is
+# In 2 dimensions the median slope along twelve directions is −1.17, and −1.06 for larger $m$. In 16 dimensions it is
 # −0.81.
 
 # %% [markdown]
 # For our cosines, the RMS error of Sobol points in 2 dimensions falls about like $1/m$. Owen's rate needs an integrand
 # that is smooth up to the faces of the cube, and ours is not.
 #
-# Sobol points are made for the *coordinates*: in any dimension, each coordinate alone is spread perfectly evenly. So
-# the direction of $\delta$ must matter, as it does for structured directions.
+# Sobol points are made for the *coordinates*: in any dimension, each coordinate alone is spread perfectly evenly. The
+# direction of $\delta$ must therefore matter, as it does for structured directions.
 #
 # **Before you run this:** let $\delta$ have length 1 in 64 dimensions. Along a random direction, 128 Sobol points
 # typically leave about 0.7 of the squared error of independent ones. How much do they leave for $\delta$ along $e_1$:
@@ -702,14 +703,14 @@ for name, draw in projections.METHODS.items():
 #   orthogonal rows and needs only $3d$ signs. It pays off where $d$ is far above the 64 of an attention head; how far
 #   depends on the machine.
 # - Its rows have fixed norm, so the estimate is biased. Averaged over directions of $\delta$ it has the mean of
-#   `norms="fixed"`. At $d = m = 16$ it loses beyond $r \approx 2$ along an axis, or where all $|\delta_j|$ are equal.
-#   At $r = 3$ along an axis its error is nearly three times as large, and a fourth stage removes half of the loss. With
-#   256 rows in 16 dimensions it also loses at $r = 2$ along random directions. With $d = m = 64$ hardly any loss is
-#   left.
+#   `norms="fixed"`. At $d = m = 16$ it loses to independent directions beyond $r \approx 2$ along an axis, or where all
+#   $|\delta_j|$ are equal. At $r = 3$ along an axis its error is nearly three times the error of independent
+#   directions, and a fourth stage removes half of the loss. With 256 rows in 16 dimensions it also loses at $r = 2$
+#   along random directions. With $d = m = 64$ hardly any loss is left.
 # - In 8 dimensions, at short lengths, simplex directions help the exponential more than orthogonal ones do, and the
 #   cosine less.
 # - Sobol points help in few dimensions, and in any dimension along one axis. Along two of many axes they may be worse
-#   than independent ones. Orthogonal directions help the more, the more dimensions there are.
+#   than independent ones. Orthogonal directions help more the more dimensions there are.
 #
 # ## Where it breaks
 #

@@ -1,9 +1,8 @@
 # %% [markdown]
 # # Exercises a6: structured projections
 #
-# Appendix: `a6_structured_projections.ipynb`. Replace each `raise NotImplementedError` by your code.
-# A check below each answer says whether it is right. If it is not, it says what is likely wrong.
-# You may run it as often as you like.
+# Appendix: `a6_structured_projections.ipynb`. Replace each `raise NotImplementedError` with your code. The check below
+# each answer says whether it is right and, if not, what is likely wrong. You may run it as often as you like.
 
 # %%
 import math
