@@ -11,7 +11,8 @@
 # at the galaxy's centre. The second answer is excellent if the star belongs to another galaxy, and useless if it is one
 # of the galaxy's own. The *fast multipole method* (Greengard and Rokhlin, 1987) turns this observation into an
 # algorithm with a bound on its error. Lesson [15](15_near_and_far.ipynb) takes the idea to attention: compute the near
-# field exactly and summarise the *far field*. This appendix shows what the idea achieves where distance does decide.
+# field exactly and summarise the *far field*. This appendix shows what the idea achieves where the interaction does
+# depend on distance alone.
 
 # %%
 import math
@@ -33,15 +34,15 @@ from performer_course.figures import COLORS, show, trend
 # $$u_i = \sum_{j=1}^N K_{ij}\, m_j, \qquad K_{ij} = \frac{1}{|x_i - y_j|} .$$
 #
 # This sum has the form of attention: a matrix of pairs times a column of values. For $n$ points it costs $nN$
-# divisions. The crudest way to save is a *cut-off*, which leaves out all pairs that are farther apart than some
-# distance. But $1/r$ decays slowly, and there are many distant masses; section 4 counts what a cut-off loses. **Where a
-# kernel decays slowly, what is far away must be summarised and not dropped.**
+# divisions. The crudest way to save work is a *cut-off*, which leaves out all pairs that are farther apart than some
+# distance. But $1/r$ decays slowly, and there are many distant masses; section 4 measures what a cut-off loses. **Where
+# a kernel decays slowly, what is far away must be summarised and not dropped.**
 #
 # ## 2. One cluster, seen from afar
 #
-# Let the masses be near a centre $c$, and let $x$ be to the right of all of them. Write $t = x - c$ for the distance
-# from the centre and $s_j = y_j - c$ for the position of a mass within its cluster. Where $|s_j| < t$, the kernel is a
-# geometric series:
+# Let the masses be near a centre $c$, and let $x$ be to the right of all of them. Write $t = x - c$ for the distance of
+# $x$ from the centre and $s_j = y_j - c$ for the position of a mass within its cluster. Where $|s_j| < t$, the kernel
+# is a geometric series:
 #
 # $$\frac{1}{x - y_j} = \frac1t \cdot \frac{1}{1 - s_j/t}
 # = \sum_{p=0}^\infty \frac{1}{t^{p+1}} \cdot s_j^p .$$
@@ -52,10 +53,10 @@ from performer_course.figures import COLORS, show, trend
 # $$u(x) \approx \sum_{p=0}^{P-1} \frac{M_p}{t^{p+1}}, \qquad M_p = \sum_j m_j\, s_j^p .$$
 #
 # This is a *multipole expansion*. The numbers $M_p$ are the *moments* of the cluster; $M_0$ is its total mass.
-# Computing them takes $NP$ operations, and after that each point takes $P$. Where $t < 0$, the sum gets the factor
-# $\operatorname{sign}(t)$.
+# Computing them takes $NP$ operations, and after that each point takes $P$. If $x$ is to the left of the masses, so
+# that $t < 0$, the sum gets the factor $\operatorname{sign}(t)$.
 #
-# The error is known exactly. A geometric series with ratio $a = s_j/t$ that is cut after $P$ terms has the sum
+# The error is known exactly. The first $P$ terms of a geometric series with ratio $a = s_j/t$ add up to
 # $(1 - a^P)/(1 - a)$, so the fraction $a^P$ of the whole is missing. **If all masses are positive and
 # $|s_j| \le \delta\,|t|$, $P$ moments leave an error of at most $\delta^P u(x)$.** Everything depends on $\delta$, the
 # radius of the cluster divided by the distance from its centre. Two sets of points are called *well separated* if there
@@ -101,7 +102,7 @@ for P in (1, 3, 6, 10, 13):
 print(f"P ≥ ln 10⁶ / ln 3 = {math.log(1e6) / math.log(3):.1f}")
 
 # %% [markdown] tags=["answer"]
-# For an error of a millionth at $\delta = \frac13$ the bound requires 13 moments.
+# The bound requires 13 moments for an error of a millionth at $\delta = \frac13$.
 
 # %% [markdown]
 # For a tolerance $\varepsilon$ the bound requires $P \ge \ln(1/\varepsilon) / \ln(1/\delta)$. Fewer moments would do,
@@ -109,7 +110,7 @@ print(f"P ≥ ln 10⁶ / ln 3 = {math.log(1e6) / math.log(3):.1f}")
 #
 # ## 3. What singular values say
 #
-# Regarded as a matrix, the moments approximate the far block $K$ by a matrix of rank $P$, with errors
+# In terms of matrices, the $P$ moments replace the far block $K$ by a matrix of rank $P$, with errors
 # $|E_{ij}| \le \delta^P K_{ij}$. Let $\sigma_1 \ge \sigma_2 \ge \dots$ be the singular values of $K$. We measure errors
 # in the spectral norm, the most by which a matrix stretches a vector, so $\|K\| = \sigma_1$. Because no entry of $K$ is
 # negative, the entries of $Ez$ are in absolute value at most those of $\delta^P K|z|$ for each vector $z$, which gives
@@ -132,8 +133,8 @@ def numerical_rank(A, tolerance):
 
 # %% [markdown]
 # **Before you run this:** we count the singular values above a millionth of the largest, the *numerical rank*, for
-# blocks of 64 points and of 512. How does the rank grow if one interval lies between the points and the masses:
-# eightfold, by three, or not at all? And if the two intervals touch?
+# blocks of 64 points and of 512. How does the rank grow from 64 points to 512 if one interval lies between the points
+# and the masses: eightfold, by three, or not at all? And how does it grow if the two intervals touch?
 
 # %% tags=["answer"]
 PLACES = {"itself": 0, "next to it": 1, "one interval between": 2, "three between": 4}
@@ -170,7 +171,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# With one interval between points and masses the rank does not grow at all: it is 4 at each size. If the two intervals
+# With one interval between points and masses the rank does not grow at all: it is 4 at every size. If the two intervals
 # touch, it grows by one with each doubling, by three from 64 to 512, because ever closer pairs turn up at the border.
 
 # %% [markdown]
@@ -178,8 +179,8 @@ show(
 #
 # The bound $\delta^P$ does not contain the number of points. **The numerical rank of a well-separated block does not
 # depend on how many points are in it.** The block of an interval with itself has full rank, so it cannot be summarised.
-# None of this needs the series: for another kernel whose far blocks have low rank, the features can be computed
-# numerically. Such fast multipole methods are called *kernel independent*.
+# The method does not depend on the series: for another kernel whose far blocks have low rank, the features can be
+# computed numerically. Such fast multipole methods are called *kernel independent*.
 #
 # Now every point acts on every point. Cut the matrix into four blocks, each of these into four, and so on. A block
 # whose two intervals have at least one interval of their size between them is replaced by $P$ moments; a block that
@@ -257,7 +258,7 @@ show(
 # full and far blocks by $P$ moments, a sum over all pairs of $N$ points takes $O(NP \log N)$ operations.** The number
 # $P$ depends on the accuracy alone. At 4096 points a twentieth of the work leaves an error of five in ten thousand, and
 # twice as many moments gain two more digits. With one moment per far block this is close to the *Barnes–Hut* algorithm.
-# The fast multipole method also removes the logarithm: it computes the moments of a large block from those of its
+# The fast multipole method also removes the logarithm: it computes the moments of a large block from the moments of its
 # halves, which is the first exercise, and passes the far field down from large blocks of points to their halves.
 #
 # Could we manage with less: a *band* of exact entries along the diagonal, and one single low-rank matrix for all the
@@ -284,8 +285,8 @@ def band_and_rank(N, band, stored):
 
 # %% [markdown]
 # **Before you run this:** choose $b$ so that this sum is smallest. How does it grow with $N$, and how does the
-# hierarchy's storage grow? We give both the same storage, and to the band the best $b$ of those tried. From 512 points
-# to 2048, does the factor between their errors grow, stay about the same or shrink?
+# hierarchy's storage grow? We give both the same storage, and the band gets the best $b$ of those tried. From 512
+# points to 2048, does the ratio of the band's error to the hierarchy's grow, stay about the same or shrink?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 TRIED = {256: (16, 24, 32), 512: (24, 32, 40), 1024: (28, 36, 44), 2048: (44,)}
@@ -328,7 +329,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The factor grows. At 512 points the hierarchy is ahead by a factor of less than 2 and at 2048 by more than 20, whereas
+# The ratio grows. At 512 points the hierarchy is ahead by a factor of less than 2 and at 2048 by more than 20, whereas
 # at 256 the band with one low-rank matrix even wins. The cut-off of section 1, a band alone with the same storage,
 # misses 8 % at every size.
 
@@ -336,8 +337,8 @@ show(
 # ## 5. Near in space, far in waves: Ewald's sums
 #
 # The storage of a band and one low-rank matrix, $N(2b + 1)$ plus a multiple of $N^2/b$, is smallest where
-# $b \sim \sqrt N$, and then it is of order $N^{3/2}$, where the hierarchy takes $N \log N$. At moderate size such a
-# split is nevertheless good, and physicists had it long before. They built the low-rank matrix from Fourier features.
+# $b \sim \sqrt N$, and then it is of order $N^{3/2}$, whereas the hierarchy takes $N \log N$. At moderate size such a
+# split is nevertheless good, and physicists used it long before. They built the low-rank matrix from Fourier features.
 # Ewald (1921) split $1/r$ into a short-ranged part and a smooth part. Write $1/r$ as a mixture of Gaussians of all
 # widths, and cut the mixture at $t = \alpha$:
 #
@@ -348,7 +349,7 @@ show(
 # The narrow part is nearly zero beyond $r = 2/\alpha$, so a cut-off there costs little. The wide part is a sum of
 # Gaussians with positive weights, so it is positive definite. **The narrow part of $1/r$ is kept in a band, and the
 # wide part, by Bochner's theorem, is a mixture of waves with weights that are never negative.** Adding up the spectra
-# of the Gaussians gives these weights, with the exponential integral $E_1$, `exp1` in SciPy:
+# of the Gaussians gives these weights in terms of the exponential integral $E_1$, which is `exp1` in SciPy:
 #
 # $$\frac{\operatorname{erf}(\alpha r)}{r} = \frac1\pi \int_0^\infty
 # E_1\Bigl(\frac{\omega^2}{4\alpha^2}\Bigr) \cos(\omega r)\, d\omega
@@ -403,17 +404,17 @@ for band, n in ((8, 160), (16, 80), (32, 40), (32, 20), (64, 20)):
     print(f"{band:4d}   {n:5d}   {band * n:12,}   {row[0]:.4f}   {row[1]:.2f}")
 
 # %% [markdown] tags=["answer"]
-# A band of 16 needs 80 waves: half the band doubles $\alpha$, so the frequencies reach twice as far, and it takes twice
-# the waves for an error of about a thousandth.
+# A band of 16 needs 80 waves: half the band doubles $\alpha$, so the frequencies reach twice as far, and twice as many
+# waves are needed for an error of about a thousandth.
 
 # %% [markdown]
-# On a line a quadrature rule is far
-# better than random frequencies; random waves are for many dimensions, where no such rule is left (lesson 04). Inside
-# the band Ewald *subtracts* what the waves contribute there, so that no pair counts twice.
+# On a line a quadrature rule is far better than random frequencies. Random waves are for many dimensions, where no such
+# rule is affordable (lesson 04). Inside the band Ewald *subtracts* what the waves contribute there, so that no pair
+# counts twice.
 #
 # This is where the appendix meets the course: compute the near field exactly, and the far field by features. Here
-# distance decides what is smooth. Among queries and keys it need not, and lesson [15](15_near_and_far.ipynb) has to
-# look.
+# distance decides where the kernel is smooth. Among queries and keys it need not, and lesson
+# [15](15_near_and_far.ipynb) has to find out.
 
 # %% [markdown]
 # ## Take away
@@ -427,7 +428,7 @@ for band, n in ((8, 160), (16, 80), (32, 40), (32, 20), (64, 20)):
 # ## Where it breaks
 #
 # - On a line there are only $P$ moments of degree below $P$. In $d$ dimensions there are $\binom{d+P-1}{d}$.
-# - The bounds by $\delta^P$ are for positive masses. Where masses of both signs cancel, the sum gets small and the
+# - The bounds with $\delta^P$ are for positive masses. Where masses of both signs cancel, the sum becomes small and the
 #   error does not.
 # - If the two intervals of a block touch, there is no such ratio, and the rank of the block grows with its size.
 #
