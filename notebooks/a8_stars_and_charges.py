@@ -110,7 +110,7 @@ print(f"P ≥ ln 10⁶ / ln 3 = {math.log(1e6) / math.log(3):.1f}")
 #
 # ## 3. What singular values say
 #
-# In terms of matrices, the $P$ moments replace the far block $K$ by a matrix of rank $P$, with errors
+# In terms of matrices, the $P$ moments replace the far block $K$ by a matrix of rank at most $P$, with errors
 # $|E_{ij}| \le \delta^P K_{ij}$. Let $\sigma_1 \ge \sigma_2 \ge \dots$ be the singular values of $K$. We measure errors
 # in the spectral norm, the most by which a matrix stretches a vector, so $\|K\| = \sigma_1$. Because no entry of $K$ is
 # negative, the entries of $Ez$ are in absolute value at most those of $\delta^P K|z|$ for each vector $z$, which gives
@@ -257,9 +257,10 @@ show(
 # Near blocks take $O(N)$ operations, and far blocks take $O(NP)$ at each of $\log_2 N$ sizes. **With near blocks in
 # full and far blocks by $P$ moments, a sum over all pairs of $N$ points takes $O(NP \log N)$ operations.** The number
 # $P$ depends on the accuracy alone. At 4096 points a twentieth of the work leaves an error of five in ten thousand, and
-# twice as many moments gain two more digits. With one moment per far block this is close to the *Barnes–Hut* algorithm.
-# The fast multipole method also removes the logarithm: it computes the moments of a large block from the moments of its
-# halves, which is the first exercise, and passes the far field down from large blocks of points to their halves.
+# twice as many moments gain more than two digits. With one moment per far block this is close to the *Barnes–Hut*
+# algorithm. The fast multipole method also removes the logarithm: it computes the moments of a large block from the
+# moments of its halves, which is the first exercise, and passes the far field down from large blocks of points to their
+# halves.
 #
 # Could we manage with less: a *band* of exact entries along the diagonal, and one single low-rank matrix for all the
 # rest? Each far block above has features of its own, about its own centre. One low-rank matrix has to serve them all,
@@ -428,8 +429,8 @@ for band, n in ((8, 160), (16, 80), (32, 40), (32, 20), (64, 20)):
 # ## Where it breaks
 #
 # - On a line there are only $P$ moments of degree below $P$. In $d$ dimensions there are $\binom{d+P-1}{d}$.
-# - The bounds with $\delta^P$ are for positive masses. Where masses of both signs cancel, the sum becomes small and the
-#   error does not.
+# - The bounds with $\delta^P$ are for positive masses. Where masses of both signs cancel, the sum becomes small, but
+#   the error need not.
 # - If the two intervals of a block touch, there is no such ratio, and the rank of the block grows with its size.
 #
 # ## Exercises
