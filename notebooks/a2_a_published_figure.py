@@ -54,7 +54,7 @@ print(f"mean of r² over pairs: {r_square.mean():.2f}")
 # %% [markdown]
 # ## 1. A published figure
 #
-# An article of 2020 (Koker; see Further reading) explains the Performer in a few pages, with code. It is clear and
+# An article from 2020 (Koker; see Further reading) explains the Performer in a few pages, with code. It is clear and
 # widely read, and it is one of the texts that this course grew from. Its first plot of errors compares independent with
 # orthogonal directions in trigonometric attention, with $L = 1024$ tokens, $d = 16$, and standard normal $q$, $k$ and
 # $v$. In that figure the orthogonal curve falls by orders of magnitude as the number $m$ of directions grows, whereas
@@ -140,18 +140,18 @@ show(
 # %% [markdown]
 # **As shipped, independent rows estimate a spike, and orthogonal rows beyond $m = 40$ a kernel that is too wide.** The
 # spike is so narrow that even the nearest pair lies outside it, so all the estimates are noise around zero, and so are
-# the denominators. The too wide kernel introduces a bias. But a wide kernel also means a smoother of large bandwidth,
-# and lesson 06 shows where this leads: to a mean that hardly depends on the query and is easy to estimate. In the limit
+# the denominators. The wide kernel introduces a bias. But a wide kernel also gives a smoother of large bandwidth, and
+# lesson 06 shows where this leads: to a mean that hardly depends on the query and is easy to estimate. In the limit
 # $m \to \infty$ the kernel is 1 and the weights are $e^{\|y_j\|^2/2}$, which do not depend on the query at all.
 #
 # ## 2. As shipped, repaired, and against a baseline
 #
 # Now we draw the figure again with the article's sizes, once as shipped and once with rows of the right length. We
-# divide each error by that of the baseline $\operatorname{mean}(V)$, which depends on no query and no key. This is the
-# *normalised error* of lesson 06: 0 is exact, and 1 is no better than $\operatorname{mean}(V)$. Everything is drawn
-# seven times. The lines are medians, because the mean of such a ratio is infinite (lesson 08), and the bars go from the
-# smallest to the largest draw. The line *bandwidth alone* is a prediction for the shipped orthogonal rows: the exact
-# kernel smoother with the Gaussian that they nearly estimate, without any randomness.
+# divide each error by the error of the baseline $\operatorname{mean}(V)$, which depends on no query and no key. This is
+# the *normalised error* of lesson 06: 0 is exact, and 1 is no better than $\operatorname{mean}(V)$. Everything is
+# computed for seven draws. The lines are medians, because the mean of such a ratio is infinite (lesson 08), and the
+# bars go from the smallest to the largest value. The line *bandwidth alone* is a prediction for the shipped orthogonal
+# rows: the exact kernel smoother with the Gaussian that they nearly estimate, without any randomness.
 #
 # For the repaired independent rows we can also predict the error, if each denominator is replaced by the exact $D_i$.
 # The values are independent with mean 0 and variance 1, so $\mathbb{E}[v_j^\top v_l]$ is $e$, the number of coordinates
@@ -266,9 +266,9 @@ show(
 # %% [markdown]
 # ### With exact denominators
 #
-# Is this only the noise of the denominators? With exact ones, the error is still more than ten times that of mean(V),
-# as the formula predicts (a mean of seven draws scatters about the prediction). So the noise of the weights alone is
-# already too large here.
+# Is this only the noise of the denominators? With exact denominators, the error is still more than ten times that of
+# mean(V), as the formula predicts (the mean of seven draws scatters about the prediction). The noise of the weights
+# alone is already too large here.
 
 # %% [markdown]
 # ## 3. Cross the two changes
@@ -318,11 +318,10 @@ sums = features.trigonometric(x, W) @ xp.sum(features.trigonometric(y, W), axis=
 print(f"negative denominators, independent as shipped: {(to_host(sums) < 0).mean():.2f}")
 
 # %% [markdown] tags=["answer"]
-# The error of independent rows is then near 0.002: it is 0.0017, compared with 0.0015 for orthogonal rows of this
-# length. Read the table by rows: at each length the ranges of independent and orthogonal rows overlap. Then read it by
-# columns: the length makes the difference, a factor above a hundred thousand between the medians of the first row and
-# the second. In one more draw of the shipped independent rows, half of the denominators are negative, so we divide
-# noise by noise.
+# It is near 0.002: independent rows of this length have the error 0.0017, and orthogonal ones 0.0015. Read the table by
+# rows: at each length the ranges of independent and orthogonal rows overlap. Then read it by columns: the length makes
+# the difference, a factor above a hundred thousand between the medians of the first row and the second. In one more
+# draw of the shipped independent rows, half of the denominators are negative, so we divide noise by noise.
 
 # %% [markdown]
 # ## 4. More directions, and the other figure
@@ -412,7 +411,7 @@ show(
 
 # %% [markdown]
 # With $m = 192$ and standard normal entries, the shipped positive features have about the same error as the weights
-# $e^{-\|y\|^2/2}$ alone. With the entries of the figure they have 1.06 times the error of mean(V).
+# $e^{-\|y\|^2/2}$ alone. With entries as large as in the figure they have 1.06 times the error of mean(V).
 #
 # **On standard normal queries and keys every correct estimator tried loses to predicting mean(V) up to $m = 192$.**
 # With 192 directions trigonometric features lose by a factor of hundreds, and positive features by 4.6 (independent)
