@@ -7,10 +7,10 @@
 # > how many pictures it can hold, and join two galleries by merging their states.
 #
 # Is attention worth its cost? That depends on the task. Lesson 16 writes text, where attention is worth a fraction of a
-# bit per character. This appendix is about a task of another kind. Somebody shows a *gallery* of pictures,
-# each under a *tag*, then names one of the tags and asks for its picture, pixel by pixel. A memory that returns what
-# was stored under a key is called an *associative memory*. Because the answer is a picture, we can see what an estimate
-# of attention gets wrong.
+# bit per character. This appendix is about a different kind of task. Somebody shows a *gallery* of pictures, each under
+# a *tag*, then names one of the tags and asks for its picture, pixel by pixel. A memory that returns what was stored
+# under a key is called an *associative memory*. Because the answer is a picture, we can see what an estimate of
+# attention gets wrong.
 
 # %%
 import functools
@@ -31,9 +31,9 @@ jax.config.update("jax_enable_x64", True)
 # ## 1. A gallery, and a question
 #
 # The pictures are scikit-learn's scanned digits, $8 \times 8$ pixels, reduced to four grey values from 0 to 3. The
-# first 1400 are for training. The other 397 are held out, and every number below is about them. A gallery assigns eight
-# different tags out of sixteen to eight pictures, at random, so a tag says nothing about its picture outside its
-# gallery.
+# first 1400 are for training. The other 397 are held out, and every result below is measured on them. A gallery assigns
+# eight different tags out of sixteen to eight pictures, at random, so outside its gallery a tag says nothing about the
+# picture.
 
 # %%
 GREYS, TAGS, D, HIDDEN = 4, 16, 32, 32
@@ -72,8 +72,8 @@ for name, value in BASELINES.items():
 # $$q_i = Q_{\text{tag asked},\, i} , \qquad k_{(t, i)} = K_{t, i} , \qquad v_{(t, i)} = \text{row } i
 # \text{ of the picture under } t ,$$
 #
-# with two tables $Q$ and $K$ of shape (16, 8, 32). Their rows serve as *addresses*: training has to find out which
-# query should match which key. Attention returns eight rows of eight numbers, which is a picture.
+# with two tables $Q$ and $K$ of shape (16, 8, 32). Their rows serve as *addresses*: training has to learn which query
+# should match which key. Attention returns eight rows of eight numbers, which is a picture.
 #
 # The answer is then given pixel by pixel. At each pixel a small network sees the number that attention has read there,
 # the position of the pixel, and its two neighbours that came before, left and above. It returns $\ln P$ of the four
@@ -375,16 +375,16 @@ print(f"redrawn, m = 256           {'':18}    {line(judge(redrawn, from_state, f
 print(f"mean of the pictures       {line(judge(blind, row_mean))}")
 
 # %% [markdown] tags=["answer"]
-# Only the run that redraws its directions leaves less: 0.76 bits with fresh ones. The more directions a run has kept,
-# the more it loses with others: with 256, the bits rise from 0.10 to 1.83.
+# One: only the run that redraws its directions leaves less, 0.76 bits with fresh ones. The more directions a run has
+# kept, the more it loses with others: with 256, the bits rise from 0.10 to 1.83.
 
 # %% [markdown]
 # ### What the readings look like
 #
 # **Read with fresh directions, each run that kept its own loses, in the mean of three draws, to the model without
-# attention.** So for a look-up, keep $W$ and train with it. Even then, 16 directions are too few: with its own $W$ such
-# a state leaves 0.87 bits, hardly less than the 0.92 of the mean of the gallery's pictures, which does not depend on
-# the tag.
+# attention.** For a look-up, therefore, keep $W$ and train with it. Even then, 16 directions are too few: with its own
+# $W$ such a state leaves 0.87 bits, hardly less than the 0.92 of the mean of the gallery's pictures, which does not
+# depend on the tag.
 #
 # Let us look at the pictures. We read all eight pictures of a gallery, each by its tag: with softmax, from the state of
 # each run with its own directions, and with two methods that were not trained further, 256 directions and mean(V).
@@ -434,8 +434,8 @@ show(
 
 # %% [markdown]
 # Each picture in rows three to five was read from a state of $m \cdot 10$ numbers, after the model had seen all eight
-# pictures once. None of them was in its training set. They need not be, because the keys depend on tags and rows alone,
-# and the values are copied. **Trained for its 256 directions, a state loses little of eight pictures; with 64
+# pictures once. None of them was in its training set, and none needs to be, because the keys depend on tags and rows
+# alone, and the values are copied. **Trained for its 256 directions, a state loses little of eight pictures; with 64
 # directions they blur, and with 16 they are ghosts.** The RMS errors are 0.28, 0.57 and 0.78 grey values. The last row
 # is the baseline: mean(V) is the same for every tag and every row, and its error is 0.90.
 #
@@ -446,9 +446,8 @@ show(
 # apart exactly. A picture has eight rows, so 16 directions are enough for two pictures at most, 64 for eight, and 256
 # for more than all sixteen tags.
 #
-# **Before you run this:** a state of 64 directions takes in galleries of 1, 2, 4, 8 and 16 pictures,
-# each of eight rows. Do all pictures stay sharp up to 8 in a gallery and then go, or do they fade all
-# along the way?
+# **Before you run this:** a state of 64 directions takes in galleries of 1, 2, 4, 8 and 16 pictures, each of eight
+# rows. Do all pictures stay sharp up to 8 in a gallery and are lost beyond, or do they fade all along the way?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 COUNTS = (1, 2, 4, 8, 16)
@@ -506,13 +505,13 @@ show(
 # single picture is blurred, because its eight rows disturb each other, and each further picture adds noise of the same
 # kind to all. In general, more than $m/8$ pictures cannot all be read exactly; and even with fewer, the trained reading
 # has an error. The bits contain a second loss: the network after the attention was trained with eight pictures in the
-# state, and it trusts what it reads as far as is right for eight.
+# state, and it trusts what it reads as much as is right for eight.
 #
 # Sixteen pictures are twice as many as in training. Still, from two pictures to sixteen the states of 64 and 256
 # directions are better than both baselines, no attention and the mean of the pictures. The state of 16 directions is
-# about as good as the mean from two on. This second baseline begins with an error of 0, because the mean of a single
-# picture is the picture itself. Softmax keeps all keys and all values. It hardly fades in bits, and from two pictures
-# on it has the smallest RMS error, although this also grows.
+# about as good as the mean of the pictures from two on. This second baseline begins with an error of 0, because the
+# mean of a single picture is the picture itself. Softmax keeps all keys and all values. It hardly fades in bits, and
+# from two pictures on it has the smallest RMS error, although this also grows.
 #
 # ## 5. Merge two galleries
 #
@@ -579,8 +578,8 @@ show(
 #   with 1,024. Exact attention keeps 64 keys and values of 40 numbers, which is just as many. A state would pay for
 #   streams longer than sixteen tags allow, or on several machines.
 # - A learned table has one address for each tag and row. A new tag has none.
-# - All runs have one start and one set of pictures, and one $W$ for each size. The three draws are of galleries, and of
-#   fresh directions.
+# - All runs have a single initialisation, a single set of pictures, and a single $W$ for each size. The three draws are
+#   of galleries, and of fresh directions.
 #
 # ## Exercises
 #
