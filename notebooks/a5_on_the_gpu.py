@@ -218,8 +218,8 @@ for name, causal in (("all-to-all", False), ("causal", True)):
 #
 # Causal attention has eight times as many kernels, because a causal row must not depend on later keys, not even through
 # a maximum (lesson 12). On a CPU the package looks at the values, and takes one maximum per chunk where this does no
-# harm. On a GPU looking would be a read. There the keys are divided into sets, each with a maximum of its own, and the
-# sets are chosen so that each row sees each earlier key in exactly one of them.
+# harm. On a GPU looking would be a read. There the package forms sets of keys, each with a maximum of its own, so that
+# each row sees each earlier key in exactly one of them.
 #
 # The sets come from repeated *halving*. In every pair of tokens the later one sees the earlier one. In every group of
 # four the later two see the earlier two, and so on in groups of eight and sixteen, each time relative to the maximum of
