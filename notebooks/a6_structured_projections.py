@@ -14,8 +14,8 @@
 # Orthogonal directions need $d^2$ stored numbers, and $d^2$ multiplications for each point. *Structured* directions
 # replace the random matrix by a product of simple factors, which needs on the order of $d \log d$ operations. *Simplex*
 # directions make the angles between the directions even larger than right angles. *Sobol* points ignore angles and fill
-# a cube more evenly than random points do. None of the three is best for all data, so throughout we ask for which
-# differences $\delta = x - y$ each of them is good.
+# a cube more evenly than random points do. None of the three is best for all data, so throughout we ask which
+# differences $\delta = x - y$ each of them is good for.
 
 # %%
 import timeit
@@ -373,8 +373,8 @@ print(", ".join(f"{int(value)} in {count}" for value, count in zip(means, counts
 #
 # Why do more dimensions help? The second stage adds up $d$ random signs for each entry, and by the central limit
 # theorem a sum of 64 signs is nearly normal, as an entry of a random direction is. With fewer signs it is not: along
-# $e_1$ with $d = 8$ the error at $r = 3$ is nearly eight times the error of independent rows. Structured directions
-# thus fail in this way only if the dimensions are few.
+# $e_1$ with $d = 8$ the error at $r = 3$ is nearly eight times the error of independent rows. This failure is therefore
+# one of low dimensions.
 #
 # If the data are sparse, or if their rows consist of $\pm1$, there are two remedies. A fourth stage costs another
 # $d \log d$ operations; Choromanski et al. (2017) study such longer products. A random rotation of the data, by a
@@ -480,8 +480,8 @@ print(f"orthogonal over iid: {formulas['orthogonal'] / formulas['iid']:.2f}, at 
 
 # %% [markdown]
 # All three errors agree with their formulas within two standard errors. The last number comes from the bound of the
-# Performer paper (Choromanski et al., 2021, Theorem 2), which is tight here: orthogonal directions leave 0.88 of the
-# error of independent ones, and the bound allows 0.89.
+# Performer paper (Choromanski et al., 2021, Theorem 2), which is nearly tight here: orthogonal directions leave 0.88 of
+# the error of independent ones, and the bound allows 0.89.
 #
 # ## 5. Quasi-Monte Carlo: Sobol points
 #
