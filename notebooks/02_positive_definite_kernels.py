@@ -12,8 +12,8 @@
 # we usually start from the other end: somebody writes down a function $K(x, y)$ that says how similar two points are,
 # and hopes that it is the inner product of some features. The exponential inside attention is such a function.
 #
-# So which functions are inner products of features? If we know the values of a function for all pairs of a few points,
-# there is a test, and it is one line of code. Some functions look like kernels and fail the test. We will see what
+# So which functions are inner products of features? Once we know the values of a function for all pairs of a few
+# points, we can test it with one line of code. Some functions look like kernels but fail the test, and we will see what
 # happens to a regression that uses one of them.
 
 # %%
@@ -39,20 +39,20 @@ xp = get_backend()
 # | C | $a$ | 0.9 | 1 |
 #
 # The entry $a$ for A and C is still missing. For which $a$ can the entries be inner products of three vectors? Because
-# of the ones on the diagonal, each vector has length 1, and 0.9 is the cosine of an angle, 26°. This is the angle
-# between A and B, and also the angle between B and C. For three vectors we could go on with angles. For more points we
-# need a test that does without them.
+# of the ones on the diagonal, each vector has length 1, so 0.9 is the cosine of the angle between A and B, 26°, and
+# also of the angle between B and C. With three vectors we could go on with angles, but for more points we need a test
+# that does without them.
 #
-# Suppose that the entries are inner products, $G_{ij} = \varphi_i^\top \varphi_j$. Add up the vectors with any weights
-# $c_i$, and look at the squared length of the sum:
+# Suppose that the entries are inner products, $G_{ij} = \varphi_i^\top \varphi_j$. If we add up the vectors with any
+# weights $c_i$, the squared length of the sum cannot be negative:
 #
 # $$c^\top G\, c = \sum_{i,j} c_i c_j\, \varphi_i^\top \varphi_j
 # = \Bigl\| \sum_i c_i\, \varphi_i \Bigr\|^2 \ge 0 .$$
 #
 # A symmetric matrix with $c^\top G\, c \ge 0$ for every $c$ is called *positive semidefinite*. If $c$ is an eigenvector
-# of length 1, then $c^\top G\, c$ is its eigenvalue. So a matrix of inner products has no negative eigenvalue.
+# of length 1, then $c^\top G\, c$ is its eigenvalue, so a matrix of inner products has no negative eigenvalue.
 #
-# The converse is also true. Every symmetric matrix can be written as $G = U \operatorname{diag}(\lambda)\, U^\top$,
+# The converse is also true. To see this, write the symmetric matrix as $G = U \operatorname{diag}(\lambda)\, U^\top$,
 # with its eigenvectors as the columns of $U$. If no $\lambda_k$ is negative, we can take square roots: the rows of
 # $U \operatorname{diag}(\sqrt{\lambda})$ are features, one row per point, and their inner products are the entries of
 # $G$. If some $\lambda_k$ is negative, it has no real square root, and the construction fails.
@@ -96,15 +96,15 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The smallest eigenvalue of $G$ is not negative for $a$ from 0.62 to 1. These are the tables that three vectors can
-# have.
+# The smallest eigenvalue of $G$ is not negative for $a$ from 0.62 to 1. These are the tables that can be inner products
+# of three vectors.
 
 # %% [markdown]
-# The eigenvalues agree with the angles. A and C are at most twice 26° apart, and at 52° the three vectors lie in one
-# plane with B in the middle. So $a$ is at least $\cos 52° = 0.62$. At the other end, $a = 1$, A and C are the same
+# The eigenvalues agree with the angles. A and C are farthest apart, at twice 26°, when the three vectors are in one
+# plane with B in the middle, so $a$ is at least $\cos 52° = 0.62$. At the other end, $a = 1$, A and C are the same
 # vector.
 #
-# A function gives many tables, one for each set of points. A symmetric function
+# A function gives not one table but many, one for each set of points. A symmetric function
 # $K: \mathbb{R}^d \times \mathbb{R}^d \to \mathbb{R}$ is a *positive definite kernel* if, for every finite set of
 # points $x_1, \dots, x_n$, the *Gram matrix* with the entries $K(x_i, x_j)$ has no negative eigenvalue. Zero is
 # allowed, although the name suggests otherwise. A symmetric matrix with eigenvalues of both signs is called
@@ -116,8 +116,8 @@ show(
 # negative eigenvalue.**
 #
 # Such features lie in a *Hilbert space*: a vector space with an inner product, of any dimension, in which every Cauchy
-# sequence converges. Many Hilbert spaces will do. The standard choice is a space of functions, the *reproducing kernel
-# Hilbert space* (RKHS) of the kernel, and appendix [a7](a7_more_on_kernels.ipynb) constructs it. In short, a kernel is
+# sequence converges. Many Hilbert spaces will do; the standard choice is a space of functions, the *reproducing kernel
+# Hilbert space* (RKHS) of the kernel, which appendix [a7](a7_more_on_kernels.ipynb) constructs. In short, a kernel is
 # an inner product of features in a Hilbert space. If the kernel is continuous and the points are from a closed, bounded
 # interval, *Mercer's theorem* gives the counterpart of $G = U \operatorname{diag}(\lambda)\, U^\top$:
 # $K(x, y) = \sum_k \lambda_k\, u_k(x)\, u_k(y)$ with no negative $\lambda_k$, so the functions $\sqrt{\lambda_k}\, u_k$
@@ -138,13 +138,12 @@ phi = U * np.sqrt(np.clip(eigenvalues, 0, None))  # (12, 12), one row per point
 print(f"K(x₁, x₂) = {K[0, 1]:.4f}, from the eigenvectors {phi[0] @ phi[1]:.4f}")
 
 # %% [markdown] tags=["answer"]
-# Two of the twelve eigenvalues are zero. Ten features span at most ten dimensions, so at least two eigenvalues must be
-# zero.
+# Two of the twelve eigenvalues are zero. At least two must be, because ten features span at most ten dimensions.
 
 # %% [markdown]
-# The rank of a Gram matrix is at most the number of features, and all further eigenvalues are zero. In floating point,
-# however, a zero comes out as a tiny number of either sign. So a test needs a tolerance, and the tolerance must grow
-# with the entries of the matrix.
+# The rank of a Gram matrix is at most the number of features, so all further eigenvalues are zero. In floating point,
+# however, a zero comes out as a tiny number of either sign, which means that a test needs a tolerance, and the
+# tolerance must grow with the entries of the matrix.
 #
 # ## 2. Four kernels
 #
@@ -162,8 +161,8 @@ print(f"K(x₁, x₂) = {K[0, 1]:.4f}, from the eigenvectors {phi[0] @ phi[1]:.4
 # The first three depend on $x$ and $y$ only through their difference. Such kernels are called *shift-invariant*,
 # because they do not change when both points are shifted by the same vector. The softmax kernel is not shift-invariant.
 # Its name comes from attention (lesson 00), which turns scores $s_1, \dots, s_n$ into positive weights with the sum 1,
-# $e^{s_j} / \sum_l e^{s_l}$. These weights are called the *softmax* of the scores. A score is an inner product, up to a
-# scale, so this kernel is the numerator of a weight.
+# $e^{s_j} / \sum_l e^{s_l}$. These weights are called the *softmax* of the scores, and because a score is an inner
+# product, up to a scale, the kernel is the numerator of a weight.
 #
 # **Before you run this:** fix $y = (1, 0.5)$, and let $x$ range over a square, with both coordinates between −3 and 3.
 # The three shift-invariant kernels are largest at $x = y$. Where is the softmax kernel largest?
@@ -256,10 +255,10 @@ for name, table in tables.items():
 #
 # Take the Gaussian and forget its minus sign. The function $\exp(+\|x - y\|^2)$ is smooth, symmetric and positive, but
 # two points at distance 1 are a counterexample: their Gram matrix is $\begin{pmatrix} 1 & e \\ e & 1 \end{pmatrix}$,
-# and its eigenvalues are $1 + e$ and $1 - e < 0$. The function is indefinite.
+# with the eigenvalues $1 + e$ and $1 - e < 0$, so the function is indefinite.
 #
-# What happens if we use it nevertheless, in the ridge regression of lesson 01? There the prediction at $x$ is
-# $\sum_i c_i K(x, x_i)$, and it should be close to the numbers $t_i$ at the points $x_i$. Ridge regression also
+# What happens if we use it all the same, in the ridge regression of lesson 01? There the prediction at $x$ is
+# $\sum_i c_i K(x, x_i)$, which at the points $x_i$ should be close to given numbers $t_i$. Ridge regression also
 # penalises long weight vectors: its penalty is $\alpha \|w\|^2$, with the weights $w = \sum_i c_i\, \varphi(x_i)$ of
 # the features and a *regularisation strength* $\alpha > 0$. With the Gram matrix $K$, the predictions are $K c$, and by
 # section 1 the squared length $\|w\|^2$ is $c^\top K c$. So we look for the $c$ that minimises
@@ -267,8 +266,8 @@ for name, table in tables.items():
 # $$J(c) = \|t - K c\|^2 + \alpha\, c^\top K c .$$
 #
 # If $K$ is the Gram matrix of a kernel, the minimum is at $c = (K + \alpha I)^{-1}\, t$. To see what changes if it is
-# not, move along an eigenvector of $K$ of length 1, with the eigenvalue $\lambda$. Along this line $J$ is a parabola,
-# and its second derivative is $2\lambda(\lambda + \alpha)$. If $K$ belongs to a kernel, this second derivative is never
+# not, move along an eigenvector of $K$ of length 1, with the eigenvalue $\lambda$. Along this line $J$ is a parabola
+# with the second derivative $2\lambda(\lambda + \alpha)$. If $K$ belongs to a kernel, this second derivative is never
 # negative, so $J$ is *convex*: a bowl.
 #
 # **Before you run this:** take the points 0 and 1, $t = (1, -1)$ and $\alpha = 3$. Gradient descent on $J$ starts at
@@ -328,26 +327,26 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# Gradient descent converges with only one of the two, the kernel: after 60 steps $J$ is 1.67, and its minimum is 1.65.
-# With $\exp(+\delta^2)$, $J$ is −27.39 after 60 steps and keeps falling, although a squared error is part of it. At the
-# one point where its gradient is zero, it is 4.68.
+# Gradient descent converges with only one of the two, the kernel: after 60 steps $J$ is 1.67, close to its minimum,
+# 1.65. With $\exp(+\delta^2)$, $J$ is −27.39 after 60 steps and keeps falling, although a squared error is part of it;
+# at the one point where its gradient is zero, $J$ is 4.68.
 
 # %% [markdown]
 # If an eigenvalue $\lambda$ lies between $-\alpha$ and 0, the second derivative $2\lambda(\lambda + \alpha)$ is
-# negative, and in this direction $J$ falls without bound. The penalty has become a reward for length, and the reward
+# negative, and in this direction $J$ falls without bound, because the penalty has become a reward for length, which
 # outweighs the squared error. If $J$ rises in another direction, it has a *saddle point* where the minimum should be.
 # **If an eigenvalue of the Gram matrix lies between $-\alpha$ and 0, ridge regression has no best answer.**
 #
-# A solver does not notice. It solves $(K + \alpha I)\, c = t$ and returns the saddle point. Here $t$ is an eigenvector,
+# A solver does not notice: it solves $(K + \alpha I)\, c = t$ and returns the saddle point. Here $t$ is an eigenvector,
 # so the solution is $t / (\lambda + \alpha)$, and with $\exp(+\delta^2)$ it grows without bound as $\alpha$ approaches
 # $-\lambda = e - 1$. With a kernel, $\lambda + \alpha$ is never less than $\alpha$, so every $\alpha > 0$ is safe.
 #
 # ## 4. Rules that keep a kernel a kernel
 #
 # If no test on points can prove that a function is a kernel, what can? For shift-invariant functions there is Bochner's
-# theorem, in lesson 03. For functions of any kind there are four rules that make new kernels from old ones. Let
-# $K_1, K_2, \dots$ be kernels, $a \ge 0$ a number, and $f$ any function of a point. Each row of the table is a rule
-# with its reason.
+# theorem, the subject of lesson 03, and for functions of any kind there are four rules that make new kernels from old
+# ones. In the table, each row is a rule with its reason; $K_1, K_2, \dots$ are kernels, $a \ge 0$ is a number, and $f$
+# is any function of a point.
 #
 # | rule | this is also a kernel | because |
 # |---|---|---|
@@ -362,22 +361,22 @@ show(
 #
 # ## 5. The features of the softmax kernel
 #
-# We can now prove that the softmax kernel is a kernel. The inner product $x^\top y$ is one, and its powers are products
-# of kernels. The constant 1 is a kernel with one feature. The series $e^{x^\top y} = \sum_{k \ge 0} (x^\top y)^k / k!$
-# is a limit of sums of these powers, with positive factors. So it is a kernel, by three of the four rules.
+# We can now prove that the softmax kernel is a kernel. The inner product $x^\top y$ is one, its powers are products of
+# kernels, and the constant 1 is a kernel with one feature. The series $e^{x^\top y} = \sum_{k \ge 0} (x^\top y)^k / k!$
+# is a limit of sums of these powers, with positive factors, so by three of the four rules it is a kernel.
 #
 # We can also write down its features. In lesson 01, $(x^\top y)^2$ was the inner product of all products of two
-# coordinates. In the same way, $(x^\top y)^k$ is the inner product of all products of $k$ coordinates, in every order.
-# The vector of these products is called the *tensor power* $x^{\otimes k}$. We split the factor $1/k!$ equally between
-# the two sides, and the features are
+# coordinates; in the same way, $(x^\top y)^k$ is the inner product of all products of $k$ coordinates, in every order.
+# The vector of these products is called the *tensor power* $x^{\otimes k}$. If we split the factor $1/k!$ equally
+# between the two sides, the features are
 #
 # $$\varphi(x) = \Bigl(1,\; x,\; \tfrac{1}{\sqrt{2!}}\, x^{\otimes 2},\;
 # \tfrac{1}{\sqrt{3!}}\, x^{\otimes 3}, \dots \Bigr) .$$
 #
-# There are infinitely many of them. Those up to degree $p$ are called *Taylor features*. **The inner product of Taylor
-# features is the Taylor series of $e^s$, truncated after degree $p$ and evaluated at $s = x^\top y$.** Let us compute
-# them by hand for two coordinates and degree 2. As in lesson 01, the equal products $x_1 x_2$ and $x_2 x_1$ become one
-# feature with a factor $\sqrt2$, which cancels the $1/\sqrt{2!}$:
+# There are infinitely many of them, and those up to degree $p$ are called *Taylor features*. **The inner product of
+# Taylor features is the Taylor series of $e^s$, truncated after degree $p$ and evaluated at $s = x^\top y$.** Let us
+# compute them by hand for two coordinates and degree 2. As in lesson 01, the equal products $x_1 x_2$ and $x_2 x_1$
+# become one feature with a factor $\sqrt2$, which cancels the $1/\sqrt{2!}$:
 
 
 # %%
@@ -395,7 +394,7 @@ print(f"exp(xᵀy) = {np.exp(x @ y):.5f}")
 
 # %% [markdown]
 # At $s = 1$ eight degrees are enough for five decimals. The larger $|s|$ is, the more degrees are needed, because the
-# terms $|s|^k / k!$ grow until $k$ reaches $|s|$. And in $d$ dimensions there are $\binom{d+p}{p}$ features up to
+# terms $|s|^k / k!$ grow until $k$ reaches $|s|$, and in $d$ dimensions there are $\binom{d+p}{p}$ features up to
 # degree $p$.
 #
 # **Before you run this:** in 64 dimensions, the width of an attention head, are the Taylor features up to degree 8
@@ -416,29 +415,29 @@ print(f"at s = 20, the degrees up to 20 miss {missed:.2f} of exp(20)")
 # %% [markdown]
 # Degree 2, with 2,145 features in 64 dimensions, is within reach, but the number of features grows quickly with the
 # degree. Random features behave differently: for two points at a given distance and a given accuracy, the number that
-# we need does not depend on the dimension (lesson 04). But distances between queries and keys usually grow with the
-# dimension (lesson 08).
+# we need does not depend on the dimension (lesson 04), although distances between queries and keys usually grow with
+# the dimension (lesson 08).
 #
 # ## 6. Softmax is a Gaussian between two norms
 #
-# The rest of the course takes another route to the softmax kernel, through the Gaussian. Multiply out the square in the
-# Gaussian kernel with $\gamma = \tfrac12$: the exponent is
-# $-\tfrac12\|x - y\|^2 = -\tfrac12\|x\|^2 + x^\top y - \tfrac12\|y\|^2$. Solve this for $x^\top y$ and take the
-# exponential:
+# The rest of the course takes another route to the softmax kernel, through the Gaussian. If we multiply out the square
+# in the Gaussian kernel with $\gamma = \tfrac12$, the exponent is
+# $-\tfrac12\|x - y\|^2 = -\tfrac12\|x\|^2 + x^\top y - \tfrac12\|y\|^2$. Solving for $x^\top y$ and taking the
+# exponential gives
 #
 # $$\exp(x^\top y) = e^{\|x\|^2/2} \; \exp\bigl(-\tfrac12 \|x - y\|^2\bigr) \; e^{\|y\|^2/2} .$$
 #
-# In the middle is the Gaussian, which says how close the two points are. On either side is a factor that depends on the
-# length of one point. So softmax is a rescaled Gaussian, and the Gaussian is a rescaled softmax. Section 5 showed that
-# softmax is a kernel, so by the rule of rescaling the Gaussian is one in every dimension. Stretching the points turns
-# $\tfrac12$ into any other $\gamma$.
+# In the middle is the Gaussian, which says how close the two points are, and on either side is a factor that depends on
+# the length of one point. So softmax is a rescaled Gaussian, and the Gaussian is a rescaled softmax. Section 5 showed
+# that softmax is a kernel, so by the rule of rescaling the Gaussian is one in every dimension, and stretching the
+# points turns $\tfrac12$ into any other $\gamma$.
 #
 # **Whatever approximates the Gaussian kernel with $\gamma = \tfrac12$ also gives an approximation of softmax, with its
-# error multiplied by $e^{(\|x\|^2 + \|y\|^2)/2}$.** So the results of the next lessons about Gaussian kernels will also
-# be useful for attention, at the cost of this factor.
+# error multiplied by $e^{(\|x\|^2 + \|y\|^2)/2}$.** The results of the next lessons about Gaussian kernels will
+# therefore be useful for attention as well, at the cost of this factor.
 #
-# Let us return to the attention table of lesson 00, which is in one dimension: *the*, *cat* and *sleeps* have the keys
-# 0, 2 and 1, and we take the query of *sleeps*, which is 1.
+# Let us return to the attention table of lesson 00, where *the*, *cat* and *sleeps* have the one-dimensional keys 0, 2
+# and 1, and take the query of *sleeps*, which is 1.
 #
 # **Before you run this:** a query $q = 1$ meets the keys 0, 2 and 1. For which key is the Gaussian $e^{-(q - k)^2/2}$
 # largest, and for which key the weight $e^{qk}$?
@@ -458,9 +457,9 @@ print("weights by kernels.softmax:", np.round(softmax / softmax.sum(), 2))
 # key 2 of *cat*, because the key's own factor $e^{k^2/2}$ is 7.39 for *cat* and 1.65 for *sleeps*.
 
 # %% [markdown]
-# The query's factor $e^{q^2/2}$ is the same for all keys, so it cancels when the weights are divided by their sum. The
-# keys' factors remain. To see them for more than three keys, take 61 queries, one per row, and 61 keys, one per column:
-# first the Gaussian beside its two factors, and then the product of all three.
+# The query's factor $e^{q^2/2}$ is the same for all keys, so it cancels when the weights are divided by their sum,
+# while the keys' factors remain. To see them for more than three keys, take 61 queries, one per row, and 61 keys, one
+# per column: first the Gaussian beside its two factors, and then the product of all three.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 line = np.linspace(-1.5, 1.5, 61)
@@ -500,9 +499,9 @@ show(
 # We can now say what attention does: it weights the keys by a Gaussian of their distance from the query, times a factor
 # that grows with the length of the key. Of two keys at the same distance from the query, the longer one counts more.
 #
-# Attention compares every query with every key. We now know that it compares them with a kernel, and that this kernel
-# contains a shift-invariant one. Lesson 03 shows what all continuous shift-invariant kernels have in common: each is a
-# mixture of waves, and it can be estimated from a few waves drawn at random.
+# Attention compares every query with every key, and we now know that it does so with a kernel, which contains a
+# shift-invariant one. Lesson 03 shows what all continuous shift-invariant kernels have in common: each is a mixture of
+# waves, and it can be estimated from a few waves drawn at random.
 #
 # ## Take away
 #

@@ -10,11 +10,11 @@
 #
 # The Gaussian kernel is a bell, the Laplacian kernel has a sharp tip, and the Cauchy kernel has long tails. All three
 # depend only on the difference $\delta = x - y$, so each of them is a function $k(\delta)$. Lesson 02 called such
-# kernels shift-invariant. What do all shift-invariant kernels have in common?
+# kernels shift-invariant. What do they all have in common?
 #
-# Bochner's theorem gives the answer: the continuous ones are mixtures of waves, and no wave has a negative weight. If
-# $k(0) = 1$, the weights are probabilities, and the kernel is the mean of a cosine whose frequency is random. A mean
-# can be estimated from a few random draws, and this is the idea behind random features.
+# Bochner's theorem gives the answer for the continuous ones: they are mixtures of waves, in which no wave has a
+# negative weight. If $k(0) = 1$, the weights are probabilities, and the kernel is the mean of a cosine whose frequency
+# is random. A mean can be estimated from a few random draws, which is the idea behind random features.
 
 # %%
 import matplotlib.pyplot as plt
@@ -35,10 +35,10 @@ xp = get_backend()
 # $$\cos(\omega(x - y)) = \cos\omega x \cos\omega y + \sin\omega x \sin\omega y .$$
 #
 # The right side is the inner product of two features of $x$ with the same two features of $y$, so a wave is a kernel.
-# And lesson 02 showed that a weighted sum of kernels is a kernel if no weight is negative.
+# Lesson 02 also showed that a weighted sum of kernels is a kernel if no weight is negative.
 #
-# Let us add up three waves and a constant, which is a wave of frequency 0. All frequencies are multiples of $2\pi/8$,
-# so the sum has period 8.
+# Let us add up three waves and a constant, which is a wave of frequency 0. We choose all frequencies as multiples of
+# $2\pi/8$, so that the sum has period 8.
 
 # %%
 T = 8.0
@@ -76,16 +76,16 @@ show(
 # Away from 0 the waves get out of step and cancel, and after 8 units they are in step again. With these four weights we
 # can hardly tell their sum from a row of Gaussian bells.
 #
-# Can a sum of waves be a kernel even though one of its weights is negative? Because the sum is periodic, we can bend
-# the line into a ring of length 8. Put 16 equally spaced points on the ring, and let $c_n$ and $s_n$ be the vectors of
-# the values of $\cos\omega_n x$ and $\sin\omega_n x$ at these points. By the identity above, the Gram matrix for the
-# weights $w_n$ is
+# Can a sum of waves be a kernel even though one of its weights is negative? To find out, we use the period of the sum
+# to bend the line into a ring of length 8. Put 16 equally spaced points on the ring, and let $c_n$ and $s_n$ be the
+# vectors of the values of $\cos\omega_n x$ and $\sin\omega_n x$ at these points. By the identity above, the Gram matrix
+# for the weights $w_n$ is
 #
 # $$K = \sum_{n=0}^{3} w_n \bigl( c_n c_n^\top + s_n s_n^\top \bigr) .$$
 #
-# On the ring all these vectors are orthogonal to one another. Each of them has squared length 8, except for $c_0$,
-# whose squared length is 16, and $s_0$, which is zero. So the formula is an eigenvalue decomposition of $K$, except
-# that its eigenvectors are not scaled to length 1.
+# On the ring all these vectors are orthogonal to one another, so the formula is an eigenvalue decomposition of $K$,
+# except that its eigenvectors are not scaled to length 1: each of them has squared length 8, apart from $c_0$, whose
+# squared length is 16, and $s_0$, which is zero.
 #
 # **Before you run this:** on the 16 points of the ring, $K$ is made of a constant and three waves, all with positive
 # weights. How many of its 16 eigenvalues are zero, and which ones change if the last weight becomes $-0.04$?
@@ -102,17 +102,17 @@ for last in (0.04, -0.04):
 # contributes two. If the last weight becomes $-0.04$, its two eigenvalues change from 0.32 to $-0.32$.
 
 # %% [markdown]
-# The eigenvalue of each vector is the weight of its wave times its own squared length. A negative weight therefore
-# gives a negative eigenvalue, and the sum is not a kernel. If no weight is negative, the sum is a kernel by the rules
-# of lesson 02. The argument is the same for any finite number of waves that fit on the ring, if there are enough points
-# to keep their vectors orthogonal. For this, there must be more than twice as many points as the fastest wave has
-# periods. **On a ring a sum of waves is a kernel exactly when no wave has a negative weight.**
+# The eigenvalue of each vector is the weight of its wave times the squared length of the vector. A negative weight
+# therefore gives a negative eigenvalue, so the sum is not a kernel, whereas if no weight is negative, the sum is a
+# kernel by the rules of lesson 02. The argument is the same for any finite number of waves that fit on the ring, if
+# there are enough points to keep their vectors orthogonal, which takes more than twice as many points as the fastest
+# wave has periods. **On a ring a sum of waves is a kernel exactly when no wave has a negative weight.**
 #
 # ## 2. Bochner's theorem
 #
 # As the ring grows into the line, all frequencies become possible, and sums over frequencies become integrals. Euler's
 # formula, $e^{i\theta} = \cos\theta + i\sin\theta$, combines the cosine and the sine of a frequency into one complex
-# wave. The weights become a *measure*. A measure assigns mass to sets of frequencies: as *point masses* at single
+# wave. The weights become a *measure*, which assigns mass to sets of frequencies: as *point masses* at single
 # frequencies, spread out with a density, or both. If it has a density, $d\mu(\omega)$ means $p(\omega)\, d\omega$; if
 # it consists of point masses, as in section 1, an integral over $\mu$ is a sum. If the total mass is 1, the measure is
 # a probability distribution, and an integral over it is an expectation.
@@ -146,9 +146,9 @@ for last in (0.04, -0.04):
 # not a mixture of waves.
 
 # %% [markdown]
-# An integral of waves over a finite measure is always continuous in $\delta$. A positive definite function need not be:
-# the function in the question jumps at 0, but its Gram matrix at any distinct points is the identity. So the word
-# *continuous* is needed.
+# An integral of waves over a finite measure is always continuous in $\delta$, but a positive definite function need not
+# be: the function in the question jumps at 0, although its Gram matrix at any distinct points is the identity. So the
+# word *continuous* is needed.
 #
 # ### Half of the proof, and an outline of the rest
 #
@@ -158,36 +158,36 @@ for last in (0.04, -0.04):
 # = \int \sum_{j,l} c_j c_l\, e^{i\omega^\top x_j} e^{-i\omega^\top x_l} \, d\mu(\omega)
 # = \int \Bigl| \sum_j c_j\, e^{i\omega^\top x_j} \Bigr|^2 d\mu(\omega) \;\ge\; 0 .$$
 #
-# In the second step, the double sum is a complex number times its conjugate, which is the square of its absolute value.
-# Neither this square nor the measure is negative.
+# In the second step, the double sum is a complex number times its conjugate, which is the square of its absolute value,
+# and neither this square nor the measure is negative.
 #
 # *A kernel is a mixture of waves.* We only outline this half, for a continuous, integrable kernel $k$ on $\mathbb{R}$.
-# On the ring, the quadratic form $c_n^\top K c_n$ is the weight of a wave, up to a factor. On the line we do the same:
-# we take all points $x$ between 0 and $T$, with a wave $c(x) = e^{-i\omega x}$ as their weights, and the sums become
-# integrals. Complex weights $c = a + ib$ are allowed as well. Since $k$ is even, a Gram matrix $K$ is symmetric, so the
-# mixed terms cancel, and the quadratic form $\bar c^\top K c = a^\top K a + b^\top K b$ is not negative. For the wave,
-# divided by $2\pi T$, it is
+# On the ring, the quadratic form $c_n^\top K c_n$ is the weight of a wave, up to a factor. On the line we do the same
+# with all points $x$ between 0 and $T$ and a wave $c(x) = e^{-i\omega x}$ as their weights, so that the sums become
+# integrals. Complex weights $c = a + ib$ do no harm: since $k$ is even, a Gram matrix $K$ is symmetric, so the mixed
+# terms cancel, and the quadratic form $\bar c^\top K c = a^\top K a + b^\top K b$ is not negative. For the wave,
+# divided by $2\pi T$, this form is
 #
 # $$0 \;\le\; \frac{1}{2\pi T} \int_0^T\!\!\int_0^T k(x - y)\, e^{-i\omega(x - y)}\, dx\, dy
 # = \frac{1}{2\pi} \int_{-T}^{T} \Bigl(1 - \frac{|\delta|}{T}\Bigr) k(\delta)\,
 # e^{-i\omega\delta} \, d\delta .$$
 #
 # The second step collects all pairs $(x, y)$ with the same difference $\delta$. In the square of all pairs they form a
-# line parallel to the diagonal, and along this line $x$ runs through an interval of length $T - |\delta|$. As $T$
-# grows, the right side tends to $p(\omega) = \frac{1}{2\pi} \int k(\delta)\, e^{-i\omega\delta}\, d\delta$, the
-# *Fourier transform* of $k$, which is therefore not negative. A full proof also shows that $p$ is integrable and gives
-# $k$ back, and it covers kernels that are not integrable.
+# line parallel to the diagonal, along which $x$ runs through an interval of length $T - |\delta|$. As $T$ grows, the
+# right side tends to $p(\omega) = \frac{1}{2\pi} \int k(\delta)\, e^{-i\omega\delta}\, d\delta$, the *Fourier
+# transform* of $k$, which is therefore not negative. A full proof also shows that $p$ is integrable and gives $k$ back,
+# and it covers kernels that are not integrable.
 #
 # ## 3. Three spectral densities
 #
-# Which frequencies are in a given kernel? If $\mu$ has a density $p$, it is called the *spectral density* of $k$. In
-# $d$ dimensions it is $p(\omega) = (2\pi)^{-d} \int k(\delta)\, e^{-i\omega^\top\delta}\, d\delta$. This formula needs
-# a finite $\int |k|$, and $p$ gives $k$ back if $k$ is continuous and $\int |p|$ is finite as well. Then $k$ and $p$
-# are a *Fourier transform pair*. If $k$ is a product over coordinates, then $p$ is one as well, and it is enough to
-# look at one dimension.
+# Which frequencies does a given kernel contain? If $\mu$ has a density $p$, this *spectral density* of $k$ gives the
+# answer. In $d$ dimensions it is $p(\omega) = (2\pi)^{-d} \int k(\delta)\, e^{-i\omega^\top\delta}\, d\delta$. This
+# formula needs a finite $\int |k|$, and $p$ gives $k$ back if $k$ is continuous and $\int |p|$ is finite as well. Then
+# $k$ and $p$ are a *Fourier transform pair*. If $k$ is a product over coordinates, then $p$ is one as well, so it is
+# enough to look at one dimension.
 #
-# **Before you read on:** the integral multiplies $k$ by one wave, and in this way it finds the weight of this wave. Why
-# do the other waves in $k$ drop out?
+# **Before you read on:** the integral finds the weight of one wave by multiplying $k$ by this wave. Why do the other
+# waves in $k$ drop out?
 
 # %% [markdown] tags=["answer"]
 # The other waves drop out because different waves are orthogonal, as on the ring: over a common period, the mean of
@@ -201,16 +201,17 @@ for last in (0.04, -0.04):
 # $m = n$ and 0 if not, because the product is half of $\cos((m-n)x) - \cos((m+n)x)$. The same holds for two cosines,
 # and for a sine and a cosine the integral is always 0.
 #
-# Now let $f$ have the period $T$, and let it be the uniform limit of sums of its first $N$ waves. These are a constant
-# $a_0/2$ and waves $a_n \cos\omega_n x + b_n \sin\omega_n x$ with $\omega_n = 2\pi n/T$, each of which has an amplitude
-# and a phase. If we multiply $f$ by one wave and integrate over one period, only this wave remains. So its coefficients
-# are $a_n = \frac2T \int_{-T/2}^{T/2} f(x) \cos(\omega_n x)\, dx$ and the same integral with a sine for $b_n$.
+# Now let $f$ have the period $T$, and let it be the uniform limit of sums of its first $N$ waves: a constant $a_0/2$
+# and waves $a_n \cos\omega_n x + b_n \sin\omega_n x$ with $\omega_n = 2\pi n/T$, each of which has an amplitude and a
+# phase. If we multiply $f$ by one wave and integrate over one period, only this wave remains, so its coefficients are
+# $a_n = \frac2T \int_{-T/2}^{T/2} f(x) \cos(\omega_n x)\, dx$ and the same integral with a sine for $b_n$.
 #
-# A single bump has no period, or an infinite one. To get a period, repeat an even bump $k$ at all multiples of $T$.
-# Within one period, the pieces of all the copies add up to one whole bump, so $a_n = \frac{4\pi}{T}\, p(\omega_n)$. The
-# weights in section 1 are the coefficients of the bell at $T = 8$, rounded so that they sum to one. As $T$ grows
-# without bound, the frequencies $\omega_n$ get closer and closer to each other, and in the limit the series becomes
-# $\int p(\omega)\, e^{i\omega x}\, d\omega$. Appendix [a7](a7_more_on_kernels.ipynb) draws this.
+# A single bump has no period, or an infinite one. To give it a finite one, we repeat an even bump $k$ at all multiples
+# of $T$. Within one period, the pieces of all the copies add up to one whole bump, so
+# $a_n = \frac{4\pi}{T}\, p(\omega_n)$. The weights in section 1 are the coefficients of the bell at $T = 8$, rounded so
+# that they sum to one. As $T$ grows without bound, the frequencies $\omega_n$ get closer and closer to each other, and
+# in the limit the series becomes $\int p(\omega)\, e^{i\omega x}\, d\omega$. Appendix [a7](a7_more_on_kernels.ipynb)
+# draws this.
 #
 # ### Three Fourier transform pairs
 #
@@ -225,7 +226,7 @@ for last in (0.04, -0.04):
 # $1/(\pi(1 + \omega^2))$, the density of the Cauchy distribution.
 #
 # *The Cauchy kernel.* The formulas from $k$ to $p$ and from $p$ to $k$ differ only by the sign of $i$ and a factor
-# $2\pi$. So we can read the pair of the Laplacian kernel backwards.
+# $2\pi$, so we can read the pair of the Laplacian kernel backwards.
 #
 # | kernel | $k(\delta)$ | spectral density $p(\omega)$ | distribution of its frequencies |
 # |---|---|---|---|
@@ -234,8 +235,8 @@ for last in (0.04, -0.04):
 # | Cauchy, $\gamma = 1$ | $1/(1 + \delta^2)$ | $\tfrac12 e^{-\lvert\omega\rvert}$ | Laplace |
 #
 # The names cross over in the last two rows: the frequencies of the Laplacian kernel have a Cauchy distribution, and the
-# frequencies of the Cauchy kernel have a Laplace distribution. The reason is that a kernel is named after the density
-# whose shape it has, and not after the density of its frequencies.
+# frequencies of the Cauchy kernel have a Laplace distribution, because a kernel is named after the density whose shape
+# it has, and not after the density of its frequencies.
 #
 # **Before you run this:** scale the Gaussian, Laplacian and Cauchy kernels so that each is ½ at 1. Judging by the tails
 # of the three densities, which kernel has the most frequencies beyond 5 in absolute value? And is the fraction of its
@@ -291,26 +292,26 @@ show(
 #
 # A narrow kernel also has high frequencies. If $k(\delta)$ is the mean of $\cos(\omega\delta)$, then $k(s\delta)$ is
 # the mean of $\cos(s\omega\delta)$, so the frequencies are multiplied by $s$. The kernel $\exp(-\gamma\|\delta\|^2)$ is
-# a product over coordinates, and each factor is the Gaussian of the table with $s = \sqrt{2\gamma}$. Its frequencies
-# are therefore drawn from $\mathcal{N}(0, 2\gamma I_d)$.
+# a product over coordinates, each factor of which is the Gaussian of the table with $s = \sqrt{2\gamma}$, so its
+# frequencies are drawn from $\mathcal{N}(0, 2\gamma I_d)$.
 #
 # ## 4. Draw frequencies, and watch the mean become the kernel
 #
-# For a kernel with $k(0) = 1$, the value $k(\delta) = \mathbb{E}[\cos(\omega^\top \delta)]$ is an expectation. The mean
-# of independent random draws is an estimate of it, which is called a *Monte Carlo estimate*. Draw
+# For a kernel with $k(0) = 1$, the value $k(\delta) = \mathbb{E}[\cos(\omega^\top \delta)]$ is an expectation, so we
+# can estimate it by the mean of independent random draws, which is called a *Monte Carlo estimate*. Draw
 # $\omega_1, \dots, \omega_m$ independently and take the mean of their cosines:
 #
 # $$\hat k(\delta) = \frac1m \sum_{i=1}^m \cos(\omega_i^\top \delta), \qquad
 # \mathbb{E}\, \hat k(\delta) = k(\delta), \qquad
 # \operatorname{Var} \hat k(\delta) = \frac1m \Bigl( \frac{1 + k(2\delta)}{2} - k(\delta)^2 \Bigr).$$
 #
-# The estimate is unbiased, and by the *law of large numbers* it tends to $k(\delta)$ as $m$ grows. The variance tells
-# us how fast. The formula for it follows from $\cos^2\theta = \tfrac12(1 + \cos 2\theta)$: the square of one cosine has
-# the mean $\tfrac12(1 + k(2\delta))$.
+# The estimate is unbiased, and by the *law of large numbers* it tends to $k(\delta)$ as $m$ grows. The variance, which
+# tells us how fast, follows from $\cos^2\theta = \tfrac12(1 + \cos 2\theta)$: the square of one cosine has the mean
+# $\tfrac12(1 + k(2\delta))$.
 #
 # In the package the frequencies are the rows of a matrix $W$ of shape $(m, d)$; later lessons call them *directions*.
 # Our example is the Gaussian kernel with $\gamma = \frac12$ in three dimensions, whose frequencies are standard normal.
-# The figure of this section is interactive: in JupyterLab it has a slider, and each of its positions is another random
+# The figure of this section is interactive: in JupyterLab it has a slider, each position of which is another random
 # draw of frequencies.
 
 
@@ -385,9 +386,9 @@ slider(watch, draw=(3, 30))
 #
 # ### Is the estimate correct? The z-score
 #
-# How can one number tell a correct estimate from a wrong one? Divide the error by the standard deviation that the
-# formula predicts. The quotient is called the *z-score*. If the estimate is correct, the *central limit theorem* says
-# that $z$ is approximately standard normal, so it stays within a few units of zero, however large $m$ is. If the
+# How can one number tell a correct estimate from a wrong one? We divide the error by the standard deviation that the
+# formula predicts, and call the quotient the *z-score*. If the estimate is correct, the *central limit theorem* says
+# that $z$ is approximately standard normal, so it stays within a few units of zero, however large $m$ is; if the
 # estimate is wrong, $z$ grows like $\sqrt m$.
 #
 # We test the estimates of all three kernels at one $\delta$ in three dimensions, with the mean of 200,000 cosines. Then
@@ -404,22 +405,23 @@ for name in ("gaussian", "laplacian", "cauchy"):
     print(f"{name:10} {k1:.4f} {correct:11.4f} {z_correct:7.1f} {wrong:9.4f} {z_wrong:7.0f}")
 
 # %% [markdown]
-# The z-scores of the correct means are at most 1 in absolute value, and with the mistake they are 200 and more. This
-# mistake is a common one, because it mixes two conventions: some books count frequencies in cycles, $f = \omega/2\pi$,
+# The z-scores of the correct means are at most 1 in absolute value, and with the mistake they are 200 and more. The
+# mistake is a common one, because there are two conventions: some books count frequencies in cycles, $f = \omega/2\pi$,
 # and write waves as $e^{2\pi i f\delta}$. With $\omega$ in radians, a $2\pi$ in the cosine makes the kernel $2\pi$
 # times too narrow, so that for the Gaussian the mean is 0.0008 instead of 0.7788.
 #
 # ## 5. A function whose transform goes negative
 #
-# Bochner's theorem is also a test that a function can fail. Here are two continuous, even functions, two bumps that are
-# zero beyond $|\delta| = 1$. The *tent* is $\max(0,\, 1 - |\delta|)$. The *arch* is $\max(0,\, 1 - \delta^2)$, which
-# Epanechnikov chose for smoothing. Integration by parts gives their Fourier transforms:
+# Bochner's theorem is also a test that a function can fail. Let us apply it to two continuous, even functions, two
+# bumps that are zero beyond $|\delta| = 1$: the *tent*, $\max(0,\, 1 - |\delta|)$, and the *arch*,
+# $\max(0,\, 1 - \delta^2)$, which Epanechnikov chose for smoothing. Integration by parts gives their Fourier
+# transforms:
 #
 # $$p_{\text{tent}}(\omega) = \frac{1 - \cos\omega}{\pi\omega^2}, \qquad
 # p_{\text{arch}}(\omega) = \frac{2 (\sin\omega - \omega\cos\omega)}{\pi\omega^3} .$$
 #
-# **Before you run this:** which of these two transforms becomes negative, the one of the tent or the one of the arch,
-# and near which $\omega$ would you look first?
+# **Before you run this:** which of these two transforms becomes negative, the tent's or the arch's, and near which
+# $\omega$ would you look first?
 
 
 # %% tags=["answer"]
@@ -468,15 +470,15 @@ show(
 # $-4/(2\pi)^3$, and its lowest value comes a little earlier, at 5.76.
 
 # %% [markdown]
-# Since $\cos\omega \le 1$, the transform of the tent is never negative. At $\omega = 2\pi$ the transform of the arch is
-# $-4/(2\pi)^3$, which is negative. Both bumps are continuous and both transforms are integrable, so each transform
-# gives the weights of the waves in its bump. **By Bochner's theorem the tent is a kernel on the line and the arch is
-# not.**
+# Since $\cos\omega \le 1$, the transform of the tent is never negative, but at $\omega = 2\pi$ the transform of the
+# arch is $-4/(2\pi)^3$, which is negative. Both bumps are continuous and both transforms are integrable, so each
+# transform gives the weights of the waves in its bump. **By Bochner's theorem the tent is a kernel on the line and the
+# arch is not.**
 #
 # Since the arch is not a kernel, it must have a Gram matrix $K$ with a negative eigenvalue. The outline in section 2
-# tells us where to find one: take points on a long grid, and give them as weights a wave $c$ with the frequency at
-# which the transform is lowest. The smallest eigenvalue is at most the *Rayleigh quotient* $c^\top K c / c^\top c$, so
-# look at the sign of this quotient:
+# tells us how to find one: take points on a long grid, and use as their weights a wave $c$ with the frequency at which
+# the transform is lowest. The smallest eigenvalue is at most the *Rayleigh quotient* $c^\top K c / c^\top c$, so look
+# at the sign of this quotient:
 
 # %%
 grid = np.arange(0, 12, 0.2)  # 60 points
@@ -487,14 +489,14 @@ for name, function in (("tent", tent), ("arch", arch)):
     print(f"{name}  {np.linalg.eigvalsh(K)[0]:19.4f} {wave @ K @ wave / (wave @ wave):31.4f}")
 
 # %% [markdown]
-# Both numbers are positive for the tent. Both are negative for the arch, so the wave on this grid is a counterexample,
-# and the arch is an *indefinite function*. A negative weight cannot be a probability, so no random frequencies have the
+# Both numbers are positive for the tent and negative for the arch, so the wave on this grid is a *counterexample*, and
+# the arch is an *indefinite function*. A negative weight cannot be a probability, so no random frequencies have the
 # arch as the mean of their cosines. The function $e^{+\delta^2}$, which lesson 02 showed to be indefinite, does not
-# even have a Fourier transform. There is a simpler way to see that it is not a kernel: a kernel with $k(0) = 1$ is a
-# mean of cosines and never leaves the interval from $-1$ to 1.
+# even have a Fourier transform, but there is a simpler way to see that it is not a kernel: a kernel with $k(0) = 1$ is
+# a mean of cosines and never leaves the interval from $-1$ to 1.
 #
 # Attention compares all pairs of tokens, and each comparison is the value of a kernel. We now know that a continuous
-# kernel of $x - y$ with $k(0) = 1$ is the mean of random waves. Lesson 04 estimates this mean from a few waves and
+# kernel of $x - y$ with $k(0) = 1$ is the mean of random waves, and lesson 04 estimates this mean from a few waves and
 # turns them into features.
 #
 # ## Take away

@@ -7,11 +7,11 @@
 # > into a pair that continues a text, write a whole transformer block, and say what an encoder sees that a decoder does
 # > not. The lesson is needed from lesson 13 on.
 #
-# Lesson 06 ended with scaled dot-product attention, a weighted mean of values. Four questions remain before it becomes
-# a language model. Does attention notice the order of its tokens? Which keys should a query be allowed to see? What if
-# one mean per token is not enough? And what does a token do with what it has received? The transformer's answers to the
-# last three fit into one function of a dozen lines, a *transformer block*. Large models stack dozens of such blocks,
-# and a few more than a hundred.
+# Lesson 06 ended with scaled dot-product attention, a weighted mean of values. Four questions remain before we have a
+# language model. Does attention notice the order of its tokens? Which keys should a query be allowed to see? What if
+# one mean per token is not enough? And what does a token do with what it has received? The transformer answers the last
+# three in one function of a dozen lines, a *transformer block*. Large models stack dozens of such blocks, and a few of
+# them more than a hundred.
 
 # %%
 from pathlib import Path
@@ -24,10 +24,10 @@ from performer_course.figures import COLORS, gram, show
 
 # %% [markdown]
 # A transformer block takes a sequence of $L$ tokens, each a row of $n$ numbers, and returns as many rows of the same
-# width, so that blocks can be stacked. Inside, two steps follow one another. *Multi-head attention* moves information
-# between tokens, and a *feed-forward network* works on each token by itself. Each step reads a normalised copy of the
-# tokens and adds its result to the tokens. Sections 1 to 4 are about attention, section 5 puts the block together, and
-# section 6 stacks blocks into a model.
+# width, so that blocks can be stacked. Inside there are two steps: *multi-head attention* moves information between
+# tokens, and then a *feed-forward network* works on each token by itself. Each step reads a normalised copy of the
+# tokens and adds its result to the originals. Sections 1 to 4 are about attention, section 5 puts the block together,
+# and section 6 stacks blocks into a model.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.transformer_block()
@@ -41,23 +41,23 @@ show(
 # %% [markdown]
 # ## 1. Positional encoding
 #
-# The tokens of a sequence are the rows of a matrix $x$ (L, n). In *self-attention* the queries, keys and values are
-# all computed from this one sequence, by learned matrices: $q = x W_q$, $k = x W_k$ and $v = x W_v$. (Section 6 gives
+# The tokens of a sequence are the rows of a matrix $x$ (L, n). In *self-attention* the queries, keys and values are all
+# computed from this one sequence, by learned matrices: $q = x W_q$, $k = x W_k$ and $v = x W_v$. (Section 6 describes
 # the alternative, *cross-attention*.)
 #
-# *Dog bites man* and *man bites dog* contain the same words, and only their order tells us who was bitten. The first
-# transformer (Vaswani et al., 2017) adds to each token a *positional encoding*, a vector that depends on its position
-# $p = 0, 1, \dots$ alone. Does attention need it? The original encoding is *sinusoidal*: for
+# *Dog bites man* and *man bites dog* contain the same words, and only their order tells us who was bitten. Does
+# attention see this order by itself? The first transformer (Vaswani et al., 2017) adds to each token a *positional
+# encoding*, a vector that depends on its position $p = 0, 1, \dots$ alone. Theirs is *sinusoidal*: for
 # $i = 0, \dots, n/2 - 1$ the vector of position $p$ contains the pair
 #
 # $$\bigl(\sin(p\, \omega_i),\; \cos(p\, \omega_i)\bigr), \qquad \omega_i = 10000^{-2i/n} .$$
 #
-# These are the Fourier features of lesson 04, applied to a position instead of a point, and with frequencies that are
-# chosen rather than drawn. Therefore the inner product of the vectors of two positions $p$ and $s$ depends on their
-# distance alone: it is $\sum_i \cos((p - s)\, \omega_i)$. And a step to the right rotates pair $i$ by the angle
+# These are the Fourier features of lesson 04, applied to a position instead of a point, with frequencies that are
+# chosen rather than drawn. As there, the inner product of the vectors of two positions $p$ and $s$ depends on their
+# distance alone: it is $\sum_i \cos((p - s)\, \omega_i)$. Moreover, a step to the right rotates pair $i$ by the angle
 # $\omega_i$, wherever we start, so a single matrix maps the encoding of any position to the encoding of the next one.
 #
-# Other models, among them GPT-2 and BERT, *learn* the encoding: it is a table with one trainable row per position.
+# Other models, among them GPT-2 and BERT, *learn* the encoding, as a table with one trainable row per position.
 
 
 # %%
@@ -78,7 +78,7 @@ print("encoding by hand and package agree to 1e-12:", np.abs(difference).max() <
 
 # %% [markdown]
 # **Before you run this:** we shuffle fifteen tokens and compare each token's output with its output before the shuffle.
-# Do the outputs change if there are no positional encodings? And do they if each token then gets the positional
+# Do the outputs change if there are no positional encodings? And do they change if each token then gets the positional
 # encoding of its new position?
 
 
@@ -99,9 +99,9 @@ print(f"with encodings the largest change is {added:.2f}")
 # %% [markdown]
 # ### Attention and permutations
 #
-# Shuffling the tokens multiplies $x$ by a permutation matrix $P$. The queries, keys and values become $Pq$, $Pk$ and
-# $Pv$. The matrix of weights $w$ becomes $P w P^\top$, since its rows belong to queries and its columns to keys. The
-# outputs become
+# Shuffling the tokens multiplies $x$ by a permutation matrix $P$, so the queries, keys and values become $Pq$, $Pk$ and
+# $Pv$. Since the rows of the weight matrix $w$ belong to queries and its columns to keys, it becomes $P w P^\top$, and
+# the outputs become
 #
 # $$P\, w\, P^\top P\, v = P\, w\, v ,$$
 #
@@ -112,19 +112,19 @@ print(f"with encodings the largest change is {added:.2f}")
 #
 # ## 2. Rotary position embeddings (RoPE)
 #
-# How does a positional encoding affect the score of a query and a key? Write $t_p$ for the encoding of position $p$. If
-# encodings are added to the tokens, the score of the tokens $x_p$ and $x_s$ is
-# $(x_p + t_p) W_q W_k^\top (x_s + t_s)^\top$, up to the factor $1/\sqrt n$. Multiplied out, it has four terms: token
-# with token, token with position, position with token, and position with position.
+# How does a positional encoding affect the score of a query and a key? Write $t_p$ for the encoding of position $p$.
+# When encodings are added to the tokens, the score of the tokens $x_p$ and $x_s$ is
+# $(x_p + t_p) W_q W_k^\top (x_s + t_s)^\top$, up to the factor $1/\sqrt n$, and multiplying this out gives four terms:
+# token with token, token with position, position with token, and position with position.
 #
-# Most language models of today add nothing to the tokens. Instead they *rotate* queries and keys by angles that grow
-# with the position. These are *rotary position embeddings*, or *RoPE* (Su et al., 2021). Let $R_p$ be the rotation
-# `turn(p, n)`. A query $q$ at position $p$ becomes $q R_p$, a key $k$ at position $s$ becomes $k R_s$, and the values
-# are left as they are.
+# Most of today's language models add nothing to the tokens. Instead they *rotate* queries and keys by angles that grow
+# with the position, a method called *rotary position embeddings*, or *RoPE* (Su et al., 2021). If $R_p$ is the rotation
+# `turn(p, n)`, a query $q$ at position $p$ becomes $q R_p$ and a key $k$ at position $s$ becomes $k R_s$, while the
+# values are left as they are.
 #
-# **Before you run this:** a query is at position 0 and a key at position 3. Now both move on together, step by step, up
-# to positions 60 and 63. Suppose first that positional encodings are added to the tokens. Does the score change, and if
-# so, which of its four terms do? And does the score change if query and key are rotated instead?
+# **Before you run this:** a query at position 0 and a key at position 3 move on together, step by step, up to positions
+# 60 and 63. If positional encodings are added to the tokens, does the score change, and if so, which of its four terms
+# change? And does the score change if query and key are rotated instead?
 
 # %% tags=["answer"]
 table = transformer.positions(np.zeros((80, n)))  # (80, n)
@@ -162,9 +162,9 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# With added encodings the score changes: the three terms that contain a position change, and only token with token
-# stays the same. In the median pair the standard deviation of the score over the positions is 0.66, nearly half as
-# large as between pairs, 1.5. With rotated queries and keys the score does not change, up to rounding error.
+# With added encodings the score changes, because three of its terms contain a position and only token with token stays
+# the same. In the median pair, the standard deviation of the score over the positions is 0.66, nearly half of the
+# standard deviation between pairs, 1.5. With rotated queries and keys the score does not change, up to rounding error.
 
 # %% [markdown]
 # ### Absolute and relative positions
@@ -172,11 +172,11 @@ show(
 # The four terms explain what added encodings do. The mixed terms, such as $x_p W_q W_k^\top t_s^\top$, contain one
 # position without the other, so they change as the pair moves through the text. Position with position changes as well,
 # although the inner product of $t_p$ and $t_s$ depends on $p - s$ alone, because here $W_q W_k^\top$ comes between the
-# two. What a head has learned about two tokens at the beginning of a text need not hold for the same two at its end.
+# two. So what a head has learned about two tokens at the beginning of a text need not hold for the same two at its end.
 #
-# Rotated queries and keys have no such terms. Rotating forward by $p$ and back by $s$ is the same as rotating by
-# $p - s$, and since the transpose of a rotation rotates back, $R_p R_s^\top = R_{p - s}$. For a query $q$ at position
-# $p$ and a key $k$ at position $s$, written as rows,
+# Rotated queries and keys have no such terms. The transpose of a rotation rotates back, and rotating forward by $p$ and
+# back by $s$ is the same as rotating by $p - s$, so $R_p R_s^\top = R_{p - s}$. For a query $q$ at position $p$ and a
+# key $k$ at position $s$, written as rows,
 #
 # $$(q R_p)\, (k R_s)^\top = q\, R_p R_s^\top k^\top = q\, R_{p - s}\, k^\top .$$
 #
@@ -184,24 +184,24 @@ show(
 # far apart they are, and which comes first.** Such encodings are called *relative*, while the added encodings of
 # section 1 are *absolute*.
 #
-# Later lessons replace the comparison of $q$ with $k$ by features $\varphi$. Then the rotation comes first:
-# $\varphi(qR_p)$ and $\varphi(kR_s)$. If the features themselves are rotated, a score can be negative although no
+# When later lessons replace the comparison of $q$ with $k$ by features $\varphi$, the rotation comes first:
+# $\varphi(qR_p)$ and $\varphi(kR_s)$. If the features themselves were rotated, a score could be negative although no
 # feature is (lesson 14).
 #
 # ## 3. Masks
 #
-# Some keys must be hidden, for two reasons. First, sequences of different lengths share one array, so the shorter ones
-# are filled up with *padding*, tokens without meaning that no query may use as keys. A *padding mask* says which of the
-# $S$ keys count: `key_mask`, of shape (S,), is `True` for a real token. Second, when a model is trained to predict the
-# next token, row $i$ must not see the tokens after $i$, only the keys $j \le i$. This is *causality*, and
-# `causal=True` applies a *causal mask*, which depends on the pair of query and key.
+# There are two reasons to hide keys. First, when sequences of different lengths share one array, the shorter ones are
+# filled up with *padding*, meaningless tokens that no query may use as keys. A *padding mask* says which of the $S$
+# keys count: `key_mask`, of shape (S,), is `True` for a real token. Second, when a model is trained to predict the next
+# token, row $i$ must not see the tokens after $i$, only the keys $j \le i$. This is called *causality*, and
+# `causal=True` enforces it with a *causal mask*, which depends on both the query and the key.
 #
-# How does one hide a key? Three ideas suggest themselves: set its score to 0, set its value to zero, or set its score
+# How should we hide a key? Three ideas suggest themselves: set its score to 0, set its value to zero, or set its score
 # to $-\infty$ before the softmax. The package does the third.
 #
-# To see masks at work, we build a head that looks for something. We take the letters of *the other thing* as *one-hot*
-# vectors, with a 1 in the coordinate of the letter and 0 elsewhere, and use them as queries and as keys. Then each
-# letter attends mainly to its own copies.
+# To see masks at work, we build a head in which each letter of *the other thing* attends mainly to its own copies. We
+# turn the letters into *one-hot* vectors, with a 1 in the coordinate of the letter and 0 elsewhere, and use these
+# vectors as queries and as keys.
 
 # %%
 text = " ".join(Path("data/sentences.txt").read_text(encoding="ascii").split())
@@ -241,8 +241,8 @@ show(
 )
 
 # %% [markdown]
-# **Before you run this:** give this head ones as values. What is the mean of its outputs with the padding mask? And
-# what is it without a mask, if the four padding tokens have zeros in $v$: more than 1, 1 or less?
+# **Before you run this:** let all values of this head be 1. What is the mean of its outputs with the padding mask? And
+# what is it without a mask, if the four padding tokens have zeros in $v$: more than 1, exactly 1 or less?
 
 # %% tags=["answer"]
 ones = np.ones((15, 1))
@@ -257,23 +257,23 @@ print(f"with the mask {masked.mean():.3f}, with zeros in v alone {only_v.mean():
 # %% [markdown]
 # ### Why minus infinity
 #
-# **A hidden key gets the score $-\infty$, so that its weight is zero and the remaining weights still add up to 1.** It
-# works because $e^{-\infty} = 0$ both in the numerator and in the denominator of the softmax. The other two ideas are
-# wrong. A score of 0 is not a weight of 0, because $e^0 = 1$ stays in the sum. And zeros in $v$ alone leave the hidden
-# key in the denominator.
+# **A hidden key gets the score $-\infty$, so that its weight is zero and the remaining weights still add up to 1.**
+# This works because $e^{-\infty} = 0$ both in the numerator and in the denominator of the softmax. The other two ideas
+# are wrong: a score of 0 is not a weight of 0, because $e^0 = 1$ stays in the sum, and zeros in $v$ alone leave the
+# hidden key in the denominator.
 #
 # ## 4. Two heads in sequence
 #
-# What can two heads do together that one cannot? One of them is the head of section 3, which finds copies of a letter;
-# let us call it the *matching head*. The other looks one position back, and such a head is called a *previous-token
-# head*. Its keys are the positional encodings $t_p$, and its queries are $t_p R_{-1} = t_{p-1}$, the same vectors
-# rotated back by one step. In both heads we multiply the queries by a large factor (a low temperature), so that nearly
-# all the weight falls on the best keys.
+# What can two heads do together that one cannot? One of ours is the head of section 3, which finds copies of a letter;
+# let us call it the *matching head*. The other, called a *previous-token head*, looks one position back: its keys are
+# the positional encodings $t_p$, and its queries are the same vectors rotated back by one step, $t_p R_{-1} = t_{p-1}$.
+# In both heads we multiply the queries by a large factor (a low temperature), so that nearly all the weight falls on
+# the best keys.
 #
-# Now put one after the other. In layer 1 the previous-token head writes at each position the letter before it, so the
-# `r` of *other* then also carries an `e`. In layer 2 the matching head compares the letter of the query with the
-# letters that the positions up to it *carry*, and it returns the letter at the position that matches. If several
-# positions match, it returns the mean of their letters.
+# Now put one after the other. In layer 1 the previous-token head writes at each position the letter before it, so that
+# the `r` of *other* also carries an `e`. In layer 2 the matching head compares the letter of the query with the letters
+# that the positions up to it *carry*, and returns the letter at the position that matches, or, if several positions
+# match, the mean of their letters.
 
 
 # %%
@@ -287,8 +287,8 @@ def induction(letters, values):
 
 
 # %% [markdown]
-# **Before you run this:** we apply this pair of heads to *the other thing*. What letter will it expect after the `th`
-# of *other*, and what after the `th` of *thing*? Is it right?
+# **Before you run this:** we apply this pair of heads to *the other thing*. Which letter will the pair expect after the
+# `th` of *other*, and which after the `th` of *thing*? Will it be right?
 
 # %% tags=["answer"]
 guesses = letters[induction(sentence, own).argmax(axis=1)]
@@ -358,39 +358,39 @@ show(
 # has followed. **This pair of heads is a table of letter pairs, filled while reading a text that it sees for the first
 # time.** On eight pieces of English, of 600 letters each, running counts of letter pairs give the same probabilities,
 # up to rounding, wherever the present letter has occurred before. The second head of such a pair is called an
-# *induction head*. Trained language models have such pairs, and use them to repeat what they have seen once (Olsson et
-# al., 2022).
+# *induction head*. Trained language models have such pairs, which they use to repeat what they have seen once (Olsson
+# et al., 2022).
 #
 # ## 5. The transformer block
 #
-# *Multi-head attention.* One softmax gives one weighted mean. To get several, we cut $q$, $k$ and $v$ into $h$ parts of
-# width $d = n/h$, the *heads*, and let each head attend with weights of its own. We then put the results side by side
-# and multiply them by one more matrix (n, n), the *output projection*, which mixes the heads. The scores of all heads
-# take as many multiplications as those of one head of width $n$.
+# *Multi-head attention.* One softmax gives each token one weighted mean. To get several, we cut $q$, $k$ and $v$ into
+# $h$ parts of width $d = n/h$, the *heads*, and let each head attend with weights of its own. We then put the results
+# side by side and multiply them by one more matrix (n, n), the *output projection*, which mixes the heads. The scores
+# of all heads together take as many multiplications as the scores of one head of width $n$.
 #
-# *Feed-forward network.* After attention comes a *feed-forward network*, also called an *MLP* (multilayer perceptron):
-# two matrices, (n, 4n) and (4n, n), with a *ReLU* between them, which replaces negative numbers by 0. It acts on each
-# token by itself. Attention moves information between tokens, and the feed-forward network processes what has arrived.
+# *Feed-forward network.* Attention moves information between tokens, and what has arrived is then processed by a
+# *feed-forward network*, also called an *MLP* (multilayer perceptron). It acts on each token by itself and consists of
+# two matrices, (n, 4n) and (4n, n), with a *ReLU* between them, which replaces negative numbers by 0.
 #
 # *Layer normalisation.* Before attention and before the feed-forward network, *layer norm* takes the $n$ numbers of a
 # single token, subtracts their mean $\mu$, divides by their standard deviation $\sigma$, and applies a gain $g$ and a
-# shift $b$ that are learned. A small $\epsilon$ prevents a division by zero:
+# shift $b$, both learned. A small $\epsilon$ prevents a division by zero:
 #
 # $$\operatorname{norm}(x)_c = g_c\, \frac{x_c - \mu}{\sqrt{\sigma^2 + \epsilon}} + b_c, \qquad
 # \mu = \frac1n \sum_c x_c, \quad \sigma^2 = \frac1n \sum_c (x_c - \mu)^2 .$$
 #
-# *Residual connections.* The outputs of attention and of the feed-forward network do not replace the tokens. They are
+# *Residual connections.* The outputs of attention and of the feed-forward network do not replace the tokens but are
 # added to them:
 #
 # $$x \leftarrow x + \operatorname{attention}(\operatorname{norm}(x)), \qquad
 # x \leftarrow x + \operatorname{MLP}(\operatorname{norm}(x)) .$$
 #
-# Such an addition is a *residual connection*. Thanks to it a block need not reproduce what it leaves unchanged. In
-# these formulas the norm comes first, before attention and before the MLP, which is called *pre-norm*. **With pre-norm,
-# a token that has become large gets additions of about the same size as a small one,** because both halves of the block
-# read a normalised copy of it. The first transformer (Vaswani et al., 2017) put the norms after the additions, as BERT
-# does; this is *post-norm*. Since GPT-2 most models have used pre-norm, which trains more steadily (Xiong et al.,
-# 2020).
+# Such an addition is called a *residual connection*, and thanks to it a block need not reproduce what it leaves
+# unchanged. In these formulas the norm comes first, before attention and before the MLP, an order called *pre-norm*.
+# **With pre-norm, a token that has become large gets additions of about the same size as a small one,** because both
+# halves of the block read a normalised copy of it. *Post-norm*, which the first transformer (Vaswani et al., 2017) and
+# BERT use, puts the norms after the additions. Since GPT-2, most models have used pre-norm, which trains more steadily
+# (Xiong et al., 2020).
 
 
 # %%
@@ -423,24 +423,24 @@ for size in (1, 100):
 # %% [markdown]
 # ## 6. The whole model: encoders and decoders
 #
-# A whole model begins by turning symbols into vectors. As one-hot vectors, any two tokens are $\sqrt2$ apart, so *run*
-# is as far from *running* as from *poetry*. A *token embedding* mends this. It is a matrix $E$ of shape (N, n), with
-# one row for each of the $N$ tokens of the vocabulary, and a one-hot row times $E$ is a row of $E$, so the product is a
-# lookup. In a transformer $E$ is trained along with everything else. An older method relies on the fact that similar
-# words have similar neighbours: it counts the neighbours of each word and compresses the counts. Vectors that are
-# trained to predict neighbours give much the same result (Levy & Goldberg, 2014). The best-known example of such
-# vectors is *king − man + woman ≈ queen* (Mikolov et al., 2013), which owes something to the rule that the words of the
-# question are not allowed as answers (Linzen, 2016).
+# A whole model begins by turning symbols into vectors. As one-hot vectors, any two tokens are $\sqrt2$ apart, so that
+# *run* is as far from *running* as from *poetry*. A *token embedding* mends this with a matrix $E$ of shape (N, n),
+# which has one row for each of the $N$ tokens of the vocabulary. A one-hot row times $E$ is a row of $E$, so the
+# product is a lookup. In a transformer, $E$ is trained along with everything else. An older method relies on the fact
+# that similar words have similar neighbours: it counts the neighbours of each word and compresses the counts, and
+# vectors that are trained to predict neighbours give much the same result (Levy & Goldberg, 2014). The best-known
+# example of such vectors is *king − man + woman ≈ queen* (Mikolov et al., 2013), although it owes something to the rule
+# that the words of the question are not allowed as answers (Linzen, 2016).
 #
 # The model adds positional encodings to the embeddings and passes the result through the blocks and one more norm.
-# Finally it takes the inner products of each row with all rows of $E$, and the logarithm of their softmax is $\ln P$ of
-# every token of the vocabulary. This is `transformer.forward`.
+# Finally it takes the inner products of each row with all rows of $E$; the logarithm of their softmax is $\ln P$ of
+# every token of the vocabulary. All this is `transformer.forward`.
 #
-# With `causal=True` the model is a *decoder*: row $i$ predicts token $i + 1$ and sees the tokens up to $i$. GPT is one,
-# and the models behind ChatGPT and Gemini, once called Bard, are others. With `causal=False` it is an *encoder*, whose
-# rows see everything. BERT (Devlin et al., 2019) is one. It learns by filling in words that were left out (*masked
-# language modelling*), and it is used for reading: to find answers, to compare sentences, to recognise sentiment, which
-# is what the benchmarks SQuAD, SNLI and GLUE test. The number of tokens that a model takes in at once is its *context
+# With `causal=True` the model is a *decoder*: row $i$ predicts token $i + 1$ and sees the tokens up to $i$. Examples
+# are GPT and the models behind ChatGPT and Gemini, once called Bard. With `causal=False` it is an *encoder*, whose rows
+# see everything. An example is BERT (Devlin et al., 2019), which learns by filling in words that were left out (*masked
+# language modelling*) and is used for reading: to find answers, to compare sentences, to recognise sentiment, which is
+# what the benchmarks SQuAD, SNLI and GLUE test. The number of tokens that a model takes in at once is its *context
 # window*.
 #
 # **Before you run this:** of a causal decoder's 15 output rows, how many change when the first token changes, and how
@@ -456,19 +456,19 @@ for name, causal in (("decoder", True), ("encoder", False)):
     print(f"{name}: rows that change " + " ".join(f"{count:2}" for count in moved.sum(axis=1)))
 
 # %% [markdown] tags=["answer"]
-# When the first token of a decoder changes, all 15 rows change, and when the last does, one row changes.
+# When the first token of a decoder changes, all 15 rows change; when the last does, only one row changes.
 
 # %% [markdown]
 # ### Encoder–decoder models
 #
 # **In a decoder, changing a token changes its own row and the rows after it, and in an encoder it changes all rows.**
-# GPT and BERT have blocks with the same parts, and the mask decides what a row may see.
+# The blocks of GPT and BERT have the same parts; the mask decides what a row may see.
 #
 # The first transformer was an *encoder–decoder*: an encoder for the sentence to be translated, and a decoder for its
 # translation. Each block of its decoder has an additional part, *cross-attention*, in which the queries come from the
 # decoder, and the keys and values from the output of the encoder.
 #
-# This lesson is a side branch of the course. Whatever replaces the weighted mean in lessons 08 to 12, the block around
+# This lesson is a side branch of the course: whatever replaces the weighted mean in lessons 08 to 12, the block around
 # it stays as it is, and lesson 13 inserts the replacement.
 #
 # ## Take away
