@@ -142,8 +142,8 @@ print(f"K(x₁, x₂) = {K[0, 1]:.4f}, from the eigenvectors {phi[0] @ phi[1]:.4
 
 # %% [markdown]
 # The rank of a Gram matrix is at most the number of features, so all further eigenvalues are zero. In floating point,
-# however, a zero comes out as a tiny number of either sign, which means that a test needs a tolerance, and the
-# tolerance must grow with the entries of the matrix.
+# however, a zero comes out as a tiny number of either sign, so a test needs a tolerance, which must grow with the
+# entries of the matrix.
 #
 # ## 2. Four kernels
 #
@@ -415,7 +415,7 @@ print(f"at s = 20, the degrees up to 20 miss {missed:.2f} of exp(20)")
 # %% [markdown]
 # Degree 2, with 2,145 features in 64 dimensions, is within reach, but the number of features grows quickly with the
 # degree. Random features behave differently: for two points at a given distance and a given accuracy, the number that
-# we need does not depend on the dimension (lesson 04), although distances between queries and keys usually grow with
+# we need does not depend on the dimension (lesson 04). Distances between queries and keys, however, usually grow with
 # the dimension (lesson 08).
 #
 # ## 6. Softmax is a Gaussian between two norms

@@ -84,7 +84,7 @@ show(
 # $$K = \sum_{n=0}^{3} w_n \bigl( c_n c_n^\top + s_n s_n^\top \bigr) .$$
 #
 # On the ring all these vectors are orthogonal to one another, so the formula is an eigenvalue decomposition of $K$,
-# except that its eigenvectors are not scaled to length 1: each of them has squared length 8, apart from $c_0$, whose
+# except that its eigenvectors are not scaled to length 1. Each of them has squared length 8, apart from $c_0$, whose
 # squared length is 16, and $s_0$, which is zero.
 #
 # **Before you run this:** on the 16 points of the ring, $K$ is made of a constant and three waves, all with positive
@@ -112,10 +112,10 @@ for last in (0.04, -0.04):
 #
 # As the ring grows into the line, all frequencies become possible, and sums over frequencies become integrals. Euler's
 # formula, $e^{i\theta} = \cos\theta + i\sin\theta$, combines the cosine and the sine of a frequency into one complex
-# wave. The weights become a *measure*, which assigns mass to sets of frequencies: as *point masses* at single
-# frequencies, spread out with a density, or both. If it has a density, $d\mu(\omega)$ means $p(\omega)\, d\omega$; if
-# it consists of point masses, as in section 1, an integral over $\mu$ is a sum. If the total mass is 1, the measure is
-# a probability distribution, and an integral over it is an expectation.
+# wave. The weights become a *measure*. While a weight belongs to a single frequency, a measure assigns mass to sets of
+# frequencies: as *point masses* at single frequencies, spread out with a density, or both. If it has a density,
+# $d\mu(\omega)$ means $p(\omega)\, d\omega$; if it consists of point masses, as in section 1, an integral over $\mu$ is
+# a sum. If the total mass is 1, the measure is a probability distribution, and an integral over it is an expectation.
 #
 # *Theorem* (Bochner, 1932, for one variable; Bochner, 1933, for $\mathbb{R}^d$). Let $k: \mathbb{R}^d \to \mathbb{R}$
 # be continuous. Then $K(x, y) = k(x - y)$ is a positive definite kernel if and only if there is a finite, non-negative
@@ -234,9 +234,9 @@ for last in (0.04, -0.04):
 # | Laplacian, $\gamma = 1$ | $e^{-\lvert\delta\rvert}$ | $1/(\pi(1 + \omega^2))$ | Cauchy |
 # | Cauchy, $\gamma = 1$ | $1/(1 + \delta^2)$ | $\tfrac12 e^{-\lvert\omega\rvert}$ | Laplace |
 #
-# The names cross over in the last two rows: the frequencies of the Laplacian kernel have a Cauchy distribution, and the
-# frequencies of the Cauchy kernel have a Laplace distribution, because a kernel is named after the density whose shape
-# it has, and not after the density of its frequencies.
+# The names cross over in the last two rows, because a kernel is named after the density whose shape it has, and not
+# after the density of its frequencies: the frequencies of the Laplacian kernel have a Cauchy distribution, and the
+# frequencies of the Cauchy kernel have a Laplace distribution.
 #
 # **Before you run this:** scale the Gaussian, Laplacian and Cauchy kernels so that each is ½ at 1. Judging by the tails
 # of the three densities, which kernel has the most frequencies beyond 5 in absolute value? And is the fraction of its
@@ -492,8 +492,8 @@ for name, function in (("tent", tent), ("arch", arch)):
 # Both numbers are positive for the tent and negative for the arch, so the wave on this grid is a *counterexample*, and
 # the arch is an *indefinite function*. A negative weight cannot be a probability, so no random frequencies have the
 # arch as the mean of their cosines. The function $e^{+\delta^2}$, which lesson 02 showed to be indefinite, does not
-# even have a Fourier transform, but there is a simpler way to see that it is not a kernel: a kernel with $k(0) = 1$ is
-# a mean of cosines and never leaves the interval from $-1$ to 1.
+# even have a Fourier transform. There is a simpler way to see that it is not a kernel: a kernel with $k(0) = 1$ is a
+# mean of cosines and never leaves the interval from $-1$ to 1.
 #
 # Attention compares all pairs of tokens, and each comparison is the value of a kernel. We now know that a continuous
 # kernel of $x - y$ with $k(0) = 1$ is the mean of random waves, and lesson 04 estimates this mean from a few waves and

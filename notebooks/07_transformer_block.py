@@ -47,13 +47,13 @@ show(
 #
 # *Dog bites man* and *man bites dog* contain the same words, and only their order tells us who was bitten. Does
 # attention see this order by itself? The first transformer (Vaswani et al., 2017) adds to each token a *positional
-# encoding*, a vector that depends on its position $p = 0, 1, \dots$ alone. Theirs is *sinusoidal*: for
+# encoding*, a vector that depends on its position $p = 0, 1, \dots$ alone. The original encoding is *sinusoidal*: for
 # $i = 0, \dots, n/2 - 1$ the vector of position $p$ contains the pair
 #
 # $$\bigl(\sin(p\, \omega_i),\; \cos(p\, \omega_i)\bigr), \qquad \omega_i = 10000^{-2i/n} .$$
 #
 # These are the Fourier features of lesson 04, applied to a position instead of a point, with frequencies that are
-# chosen rather than drawn. As there, the inner product of the vectors of two positions $p$ and $s$ depends on their
+# chosen rather than drawn. Again, the inner product of the vectors of two positions $p$ and $s$ depends on their
 # distance alone: it is $\sum_i \cos((p - s)\, \omega_i)$. Moreover, a step to the right rotates pair $i$ by the angle
 # $\omega_i$, wherever we start, so a single matrix maps the encoding of any position to the encoding of the next one.
 #
@@ -114,8 +114,8 @@ print(f"with encodings the largest change is {added:.2f}")
 #
 # How does a positional encoding affect the score of a query and a key? Write $t_p$ for the encoding of position $p$.
 # When encodings are added to the tokens, the score of the tokens $x_p$ and $x_s$ is
-# $(x_p + t_p) W_q W_k^\top (x_s + t_s)^\top$, up to the factor $1/\sqrt n$, and multiplying this out gives four terms:
-# token with token, token with position, position with token, and position with position.
+# $(x_p + t_p) W_q W_k^\top (x_s + t_s)^\top$, up to the factor $1/\sqrt n$. Multiplying out gives four terms: token
+# with token, token with position, position with token, and position with position.
 #
 # Most of today's language models add nothing to the tokens. Instead they *rotate* queries and keys by angles that grow
 # with the position, a method called *rotary position embeddings*, or *RoPE* (Su et al., 2021). If $R_p$ is the rotation
@@ -434,12 +434,12 @@ for size in (1, 100):
 #
 # The model adds positional encodings to the embeddings and passes the result through the blocks and one more norm.
 # Finally it takes the inner products of each row with all rows of $E$; the logarithm of their softmax is $\ln P$ of
-# every token of the vocabulary. All this is `transformer.forward`.
+# every token of the vocabulary. All this is done by `transformer.forward`.
 #
 # With `causal=True` the model is a *decoder*: row $i$ predicts token $i + 1$ and sees the tokens up to $i$. Examples
 # are GPT and the models behind ChatGPT and Gemini, once called Bard. With `causal=False` it is an *encoder*, whose rows
 # see everything. An example is BERT (Devlin et al., 2019), which learns by filling in words that were left out (*masked
-# language modelling*) and is used for reading: to find answers, to compare sentences, to recognise sentiment, which is
+# language modelling*). It is used for reading: to find answers, to compare sentences, to recognise sentiment, which is
 # what the benchmarks SQuAD, SNLI and GLUE test. The number of tokens that a model takes in at once is its *context
 # window*.
 #
