@@ -27,12 +27,15 @@ from tools.notebooks import NOTEBOOKS, read
 
 A5 = {"FLOP/s": 66.9e12, "bytes/s": 3.35e12}  # the peaks of an H100 there, float32
 DERIVED = {
-    "01": ["an ellipse, a parabola, a hyperbola, a line, two lines", "nothing at all, or, for the"],
+    "01": [
+        "an ellipse, a parabola, a hyperbola, a line, two lines",
+        "nothing at all, and, for the",
+    ],
     "02": ["$1 - e^2 < 0$", "(T T^\\top)_{ij} = \\min(i, j)"],
     "03": ["Exactly for $0 < a \\le 2$.", "$6 - 8 k(\\delta) + 2 k(2\\delta)$", "it is $-0.32$"],
-    "04": ["$1, s^2, s^2, 1$, with the eigenvalue $1 - s^2 < 0$"],
+    "04": ["$1, s^2, s^2, 1$, and this block has the eigenvalue $1 - s^2 < 0$"],
     "a6": ["$c \\ge -1/(d - 1)$", "at the cosine $-1/d$"],
-    "08": ["$b_c^4 = C_c / A_c$", "$b > 1$: more of the division belongs on them"],
+    "08": ["$b_c^4 = C_c / A_c$", "$b > 1$: the keys get the smaller factor"],
     "09": ["to first order a ratio of two weights is off by $\\eta_1 - \\eta_2$ alone"],
     "13": [
         "the sum is 4 times that of one head",
@@ -41,13 +44,17 @@ DERIVED = {
     ],
     "14": ["$p_1 p_2 \\|\\bar k'_1 - \\bar k'_2\\|^2$"],
     "15": ["and the queries have that feature alone", "at least $L/2 - F$ in squared Frobenius"],
-    "17": ["64 times one of them", "$64^2$ times one", "`np.load` refuses pickled objects"],
-    "19": ["about $(2i - 1)/N^2$", "31/256", "16/256", "a share of exactly $1/N$"],
+    "17": [
+        "64 times the square of one",
+        "$64^2$ times as large",
+        "`np.load` refuses pickled objects",
+    ],
+    "19": ["about $(2i - 1)/N^2$", "31/256", "16/256", "then does $1/N$ of the work"],
     "20": ["$c + \\sum_c w_c\\, a_c^n$", "at most $d + 1$ times"],
 }
 HELD = [
     ("01", "monomials_have_the_inner_products_of_the_polynomial_kernel", "radius $r^2 + 1$"),
-    ("07", "padding_is_invisible", "without a padding mask each would get a weight"),
+    ("07", "padding_is_invisible", "mask each padding token would get some weight"),
     ("07", "the_fast_path_equals_the_textbook", "The package gives it zeros."),
     ("09", "the_error_of_an_output_has_its_first_order", "= e^{z_1^\\top z_2} .$$"),
     ("16", "the_ratio_is_biased_as_one_over_m", "bias times the slope of $o_i$"),

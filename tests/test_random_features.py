@@ -83,7 +83,7 @@ def read_only(*shape):
             lambda x: features.fourier(x, W, out=np.empty((4, 12), "f4")),
             r"got \(4, 12\) and float32",
         ),
-        (lambda x: features.fourier(x, W, out=read_only(4, 12)), "out must be .* a read-only array"),
+        (lambda x: features.fourier(x, W, out=read_only(4, 12)), "out must .* a read-only array"),
         (lambda x: features.fourier_phase(x.astype("f4"), W, 1e40 * b), "b must be finite"),
         (lambda x: features.taylor(1e60 * x, 6), "x must be finite, got more than"),
         (lambda x: kernels.gaussian(np.stack([x] * 2), np.stack([x] * 3)), "x and y must broad"),

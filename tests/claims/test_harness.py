@@ -94,7 +94,7 @@ def test_a_table_that_is_none_and_two_defects_of_one_name_are_refused():
 
 @pytest.mark.parametrize(("old", "times"), [("xp.cos", 2), ("there is no such line", 0)])
 def test_a_defect_whose_place_is_not_one_is_refused(old, times):
-    with pytest.raises(ValueError, match=rf"stands {times} times in features\.py: seed it anew"):
+    with pytest.raises(ValueError, match=rf"occurs {times} times in features\.py: seed it anew"):
         plant("features", old, "xp.sin")
 
 
