@@ -250,7 +250,7 @@ for number, y in row.items():
     ax.text(-0.25, y, f"{ends[number]:.1f}", va="center", ha="right")
 for y, number in enumerate(sorted(BRANCHES, key=lambda n: BRANCHES[n][0], reverse=True), start=1):
     after, name = BRANCHES[number]
-    ax.plot([3.8, 5.2], [row[after], y], "-", color="0.7", linewidth=1, zorder=0)
+    ax.plot([4.05, 5.2], [row[after], y], "-", color="0.7", linewidth=1, zorder=0)
     ax.plot(5.2, y, "o", ms=13, mfc="white", color=COLORS[6])
     ax.text(5.4, y, f"{number} {name}", va="center")
 ax.set(ylim=(0.3, len(PATH) + 1.6), xlim=(-1, 9.2))

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Transformers: build a block
 #
-# > **50 minutes.** Needs: queries, keys and values (lesson 06), Fourier features (lesson 04).
+# > **55 minutes.** Needs: queries, keys and values (lesson 06), Fourier features (lesson 04).
 # >
 # > Afterwards you can use positional encodings and rotary position embeddings, hide keys with masks, combine two heads
 # > into a pair that continues a text, write a whole transformer block, and say what an encoder sees that a decoder does
@@ -495,7 +495,9 @@ for name, causal in (("decoder", True), ("encoder", False)):
 #
 # ## Further reading
 #
-# - [Vaswani et al. (2017)](references.md#vaswani-2017). The transformer.
+# - [Vaswani et al. (2017)](references.md#vaswani-2017). The transformer. Their $d_{\text{model}}$ is our $n$, their $n$ our
+#   $L$, and a *sub-layer* is one half of a block. Their feed-forward network is *position-wise*: it works on each token
+#   by itself.
 # - [Su et al. (2021)](references.md#su-2021). Rotary position embeddings.
 # - [Olsson et al. (2022)](references.md#olsson-2022). Induction heads, found in trained models.
 # - [Ba et al. (2016)](references.md#ba-2016). Layer normalisation.

@@ -467,6 +467,8 @@ for name, method in (("elu + 1", MAPS["elu + 1"]), ("positive features", positiv
 #
 # - [Katharopoulos et al. (2020)](references.md#katharopoulos-2020). Section 3.2: the brackets.
 # - [Choromanski et al. (2021)](references.md#choromanski-2021). Positive features, and generalised attention with ReLU.
+#   In their Section 2, $r$ is our number of features $F$, $Q'$ and $K'$ are $\varphi(Q)$ and $\varphi(K)$, a
+#   *kernelizable* attention is one whose weights are a kernel, and *unidirectional* means causal.
 # - [Rabe & Staats (2021)](references.md#rabe-2021). Exact attention in blocks.
 # - [Dao et al. (2022)](references.md#dao-2022). FlashAttention.
 # - [Alman & Song (2023)](references.md#alman-2023). For which norms fast attention is possible.

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Causal linear attention: read from left to right with a memory of constant size
 #
-# > **55 minutes.** Needs: lesson 09 (positive features), lesson 10 (moving the brackets, and the rank of a product),
-# > lesson 11 (one maximum per feature).
+# > **55 minutes.** Needs: lesson 06 (exact attention and its logits), lesson 09 (positive features), lesson 10 (moving
+# > the brackets, and the rank of a product), lesson 11 (one maximum per feature).
 # >
 # > Afterwards you can write causal linear attention in three equivalent forms, keep the past of a text in arrays
 # > whose size does not grow, merge the states of its parts, find an information leak from the future, and say what
