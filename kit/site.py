@@ -341,7 +341,7 @@ class Site:
         return LINK.sub(lead, text)
 
     def markdown(self, text: str, here: str) -> str:
-        """One text of the page `here`, for the web."""
+        """One text of the page `here` as the web shows it."""
         if here == "notebooks/references":  # its entries are right below the title
             text = re.sub(r"(?m)^### ", "## ", text)
         return self.linked(self.elsewhere(text, here), here)

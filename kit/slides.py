@@ -5,7 +5,7 @@
 writes build/slides: pages, and PDFs where a browser is there.
 
 Nothing is executed, and nothing is written for the slides alone. A deck goes along the plan
-(kit/lectures.py): what is written in a row is a slide, then come the row's figures, each under a
+(kit/lectures.py): each row becomes a slide, followed by the row's figures, each under a
 claim of its lesson, or its table. Questions, the board, the live cell and the homework have slides
 of their own. What there is to say goes into the speaker's notes.
 

@@ -317,7 +317,7 @@ show(
 
 # %%
 def estimate(W, delta):
-    """The mean of cos(ωᵀδ) over the rows ω of W (m, d), for each row δ of delta (n, d): (n,)."""
+    """The mean of cos(ωᵀδ) over the rows ω of W (m, d) for each row δ of delta (n, d): (n,)."""
     return xp.mean(xp.cos(delta @ xp.matrix_transpose(W)), axis=-1)
 
 

@@ -289,7 +289,7 @@ show(
 # χ length is exactly $\mathcal{N}(0, I)$. We compare three rules for the lengths:
 #
 # - `norms="chi"`: each row has a χ length of its own.
-# - `norms="fixed"`: each row has the length $\sqrt d$.
+# - `norms="fixed"`: each row has length $\sqrt d$.
 # - `norms="shared"`: a single χ length is drawn and used for all rows.
 #
 # The second rule estimates another function, a Bessel kernel (Demni & Kadri, 2024). In four dimensions this is plain

@@ -464,7 +464,7 @@ for name, causal in (("decoder", True), ("encoder", False)):
 # **In a decoder, changing a token changes its own row and the rows after it, and in an encoder it changes all rows.**
 # The blocks of GPT and BERT have the same parts; the mask decides what a row may see.
 #
-# The first transformer was an *encoder–decoder*: an encoder for the sentence to be translated, and a decoder for its
+# The first transformer was an *encoder-decoder*: an encoder for the sentence to be translated, and a decoder for its
 # translation. Each block of its decoder has an additional part, *cross-attention*, in which the queries come from the
 # decoder, and the keys and values from the output of the encoder.
 #

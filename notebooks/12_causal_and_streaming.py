@@ -465,7 +465,8 @@ print(f"maximum of ωᵀk', ε = 1e-6, norm 200: difference from the mean of the
 # *prefill*: all its tokens are known, so they can be processed together, or in chunks. After that the model decodes
 # one token per step. What does a step cost after $n$ tokens? The cache holds $n (d + e)$ numbers, and a step takes as
 # many multiplications: $n d$ for the logits and $n e$ for the weighted sum of the values. The state has $m (e + 2)$
-# numbers, for $S$, $z$ and $c$. It also needs the $m d$ numbers of $W$, which all heads and texts can share.
+# numbers, for $S$, $z$ and $c$. It also needs the $m d$ numbers of $W$, which all heads and texts can share. (Many models shrink the cache
+# itself by *grouped-query attention*, in which several heads share their keys and values; Ainslie et al., 2023.)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.state_and_cache()
@@ -727,6 +728,7 @@ show(
 # - [Katharopoulos et al. (2020)](references.md#katharopoulos-2020). "Transformers are RNNs"; the backward pass in
 #   §3.3.1.
 # - [Choromanski et al. (2021)](references.md#choromanski-2021). Causal attention by prefix sums.
+# - [Ainslie et al. (2023)](references.md#ainslie-2023). Grouped-query attention.
 # - [Hua et al. (2022)](references.md#hua-2022). Chunks.
 # - [Milakov & Gimelshein (2018)](references.md#milakov-2018) and [Peng et al. (2023)](references.md#peng-2023). A
 #   running maximum, for one softmax and for each channel.

@@ -442,7 +442,7 @@ print(f"rank correlation {spearmanr(log, measured).statistic:.2f}")
 #
 # Lesson 14 had two remedies that need no training. *Centring* subtracts $\bar q + \bar k$ from the keys. This does not
 # change the softmax weights, and it makes the mean of $z$ zero. *Dense* features also rotate and widen the directions
-# along the axes of the second moment of $z$, for each head, as measured on the calibration chains.
+# along the axes of the second moment of $z$ in each head, as measured on the calibration chains.
 # `compare.fitted_directions` folds the shift and the stretch into rows $[\omega, b]$ of 65 numbers.
 # `compare.with_weight_column` appends a 0 to each query and a 1 to each key, so that $b$ is added to the exponent of
 # each key's feature, and we call `favor_attention` as before.

@@ -246,7 +246,7 @@ show(
 # "disposed", for which the lips close.
 #
 # **The model reads a picture of the sound, one token for every 20 milliseconds.** Two convolutions turn every two
-# columns into one token, which makes 1,500 tokens. From here on Whisper is an *encoder–decoder* transformer. Its
+# columns into one token, which makes 1,500 tokens. From here on Whisper is an *encoder-decoder* transformer. Its
 # *encoder* has four blocks with six heads of $d = 64$ each, without a mask, so that every token can attend to all the
 # others. The *decoder* then writes the text piece by piece, and its *cross-attention* reads the encoder's 1,500 output
 # vectors. At each step we let it write the most probable piece, which is called *greedy decoding*. Whisper as published

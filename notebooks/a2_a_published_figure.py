@@ -330,7 +330,7 @@ print(f"negative denominators, independent as shipped: {(to_host(sums) < 0).mean
 # independent and of orthogonal directions differ by less than single draws do.** The bandwidth of the shipped
 # orthogonal rows depends on $m$, whereas a correct estimator converges to what it should estimate as $m$ grows.
 #
-# **Before you run this:** the article's orthogonal rows have the error 0.0015 with 192 directions,
+# **Before you run this:** the error of the article's orthogonal rows is 0.0015 with 192 directions,
 # where mean(V) has 0.0018. With 1536 directions, eight times as many, does their error get smaller,
 # stay the same, or get larger?
 

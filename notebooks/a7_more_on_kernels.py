@@ -225,7 +225,7 @@ print(f"classified as inner: {(output > 0).sum()}, on the correct side: {correct
 #   Cauchy–Schwarz inequality $f(x)^2 \le \|f\|^2\, K(x, x)$ at every $x$, so $\|f\| = 0$ leaves only $f = 0$.
 #
 # With $f = K(\cdot, y)$ the same line says that $\langle K(\cdot, y), K(\cdot, x) \rangle = K(x, y)$. So every kernel
-# is an inner product of features, for all points at once.
+# is an inner product of features at all points at once.
 #
 # The equation $\langle f, K(\cdot, x) \rangle = f(x)$ is called the *reproducing property*: to evaluate a function at
 # $x$, take its inner product with $K(\cdot, x)$. The space is called the *reproducing kernel Hilbert space* (RKHS) of
@@ -581,6 +581,6 @@ show(
 # - [Boser et al. (1992)](references.md#boser-1992). The margin and the kernel meet.
 # - [Platt (1999)](references.md#platt-1999). Two multipliers at a time.
 # - [Keerthi et al. (2001)](references.md#keerthi-2001). How to choose the two.
-# - [Aronszajn (1950)](references.md#aronszajn-1950). A kernel is an inner product, for all points at once.
-# - [Schölkopf et al. (2001)](references.md#scholkopf-2001). The representer theorem, for any loss.
+# - [Aronszajn (1950)](references.md#aronszajn-1950). A kernel is an inner product at all points at once.
+# - [Schölkopf et al. (2001)](references.md#scholkopf-2001). The representer theorem with any loss.
 # - [Schölkopf & Smola (2002)](references.md#scholkopf-2002). Chapters 1, 2, 4, 7 and 10.

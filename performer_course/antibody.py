@@ -193,7 +193,7 @@ def guess(weights: dict, sequence: str, masked: np.ndarray, attend: Callable) ->
 
 
 def heads(weights: dict, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """q, k and v of every head of the unchanged model, for the tokens (L,) of one sequence.
+    """q, k and v of every head of the unchanged model on the tokens (L,) of one sequence.
 
     Shape: (blocks, heads, L, d) = (8, 8, L, 64) each. Error, cost, errors raised: as `forward`.
     """

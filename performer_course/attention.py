@@ -93,7 +93,7 @@ def linear_attention(
     causal: bool = False,
     key_mask: Mask = None,
 ) -> Rows:
-    """φ(q) (φ(k)ᵀ v) divided by φ(q) (φ(k)ᵀ 1), for the features φ of any map: no softmax.
+    """φ(q) (φ(k)ᵀ v) divided by φ(q) (φ(k)ᵀ 1), with features φ of any map: no softmax.
 
     Slow form: `naive.linear_attention`. The mask acts on φ(k), so on numerator and denominator;
     there is no ε. A row whose denominator is 0 is zero: it sees no key, or features of both signs
@@ -242,7 +242,7 @@ def read(state: State, q: Query, W: Directions) -> Rows:
 
     q' = q d^{−1/4}; c, S and z of each feature are in the State. The largest p is 1 and its z is at
     least 1, so the denominator is at least 1 at any norm and needs no ε. ‖q'‖² is the same for all
-    features and cancels. A row is zero if the State is empty. Shape: (..., L, e), dtype that of q.
+    features and cancels. Rows are zero if the State is empty. Shape: (..., L, e), dtype that of q.
     Error: as `favor_attention`. Cost: O(L m (d + e)), whatever the number of keys. Source:
     Choromanski et al. (2021), Algorithm 1. Differs from the paper: no ε.
     """

@@ -27,7 +27,7 @@ def _check_pair(x, y):
 def polynomial(
     x: Float[Array, "... n d"], y: Float[Array, "... p d"], degree: int = 2, offset: float = 0.0
 ) -> Float[Array, "... n p"]:
-    """(xᵀy + c)^p with p = `degree` ≥ 1 and c = `offset` ≥ 0, for each pair of rows.
+    """(xᵀy + c)^p with p = `degree` ≥ 1 and c = `offset` ≥ 0 for each pair of rows.
 
     scikit-learn's `polynomial_kernel` with gamma=1 and coef0=c, which are not its defaults. Error:
     exact to rounding. Cost: O(n p (d + degree)). Source: Schölkopf & Smola (2002), Prop. 2.1; its

@@ -119,7 +119,7 @@ def fwht(x: np.ndarray) -> np.ndarray:
 
 
 def hadamard_signs(rng, m: int, d: int, stages: int = 3) -> np.ndarray:
-    """The random signs on the diagonals of D₁, D₂, D₃, …, for each block of `hadamard`.
+    """The random signs on the diagonals of D₁, D₂, D₃, … of each block of `hadamard`.
 
     Shape: (blocks, stages, D), D the smallest power of two ≥ d, blocks = ⌈m/D⌉. Cost: stages · D
     numbers per block; an orthogonal block holds d². Source: Yu et al. (2016), §4, with three

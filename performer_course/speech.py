@@ -204,7 +204,7 @@ def log_likelihood(
 
     Their sum is ln P(text | sound). attend: as in `encode`. Shape: (tokens + 1,), float32. Raises:
     ValueError as `encode`, and for a text that is empty or longer than 446 tokens. Error: rounding.
-    Cost: as `transcribe`, for all tokens at once. Source: as `log_mel`.
+    Cost: as `transcribe`, with all tokens at once. Source: as `log_mel`.
     """
     encoded, end = encode(weights, sound, attend), len(weights["vocabulary"]) - 1
     tokens = _whisper.tokens(weights["vocabulary"], text)

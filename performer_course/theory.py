@@ -481,7 +481,7 @@ def _weighted(x, y, v):
 
 
 def _second_moments(z, rho, log_a):
-    """a_j a_l E e_j e_l over e^top, and top, for all pairs of rows of z; e = weight / mean."""
+    """a_j a_l E e_j e_l over e^top, and top, of all pairs of rows of z; e = weight / mean."""
     w = z * np.sqrt((1 + rho) / 2)
     half = np.sum(w**2 - z**2, axis=-1) / 2  # the terms of j in (1+ρ)(z_j+z_l)²/4 − (z_j²+z_l²)/2
     half = half + log_a + np.sum(np.log((1 + rho) / (2 * np.sqrt(rho)))) / 2

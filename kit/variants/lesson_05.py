@@ -11,7 +11,7 @@ from performer_course.checks.lesson_05 import judge_rows, orthogonal
 # ‖ω‖²/s² that lies below x.
 LAWS = {
     "fixed": {
-        "says": "every row has the length ${s}\\sqrt d$",
+        "says": "every row has length ${s}\\sqrt d$",
         "draws": "np.full((m, 1), {s} * np.sqrt(d))",
         "second": "d**2",
         "tex": "s^4 d^2",

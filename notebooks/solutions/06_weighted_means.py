@@ -65,7 +65,7 @@ checks.without_lengths(without_lengths)
 # ## 3. Never worse than the mean
 #
 # *●●○ · 20 minutes.* An approximation has returned the outputs `output` $(L, e)$ instead of the exact ones, `exact`
-# $(L, e)$, for the values `v` $(S, e)$. Its normalised error may be above 1. But we can blend it with
+# $(L, e)$ with the values `v` $(S, e)$. Its normalised error may be above 1. But we can blend it with
 # $\operatorname{mean}(V)$: return the one number $\lambda$ for which
 # $\lambda \cdot \text{output} + (1 - \lambda)\, \operatorname{mean}(V)$ has the smallest normalised error. It is the
 # same for all rows, and it may be any number. (Subtract $\operatorname{mean}(V)$ from both outputs. How does the error

@@ -106,7 +106,7 @@ checks.is_relative(is_relative)
 # mask changes only rows that nobody reads. With padding at the beginning it is the other way round: the padding comes
 # before every real token, so the causal mask shows all of it to every row that is read, and without a padding mask each
 # padding token would get some weight. The output of a model would then depend on the length of the longest prompt in
-# its batch. (Positions that are added must be counted from the first real token, for the same reason.)
+# its batch. (Positions that are added must be counted from the first real token, and the reason is the same.)
 #
 # The rows of this padding see no key at all, because the keys before them are padding as well. All their scores are
 # $-\infty$, and a softmax that subtracts the largest score computes $-\infty - (-\infty)$, which is NaN. Nobody reads

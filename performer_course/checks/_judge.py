@@ -115,7 +115,7 @@ def check(body=None, *, mistakes=(), says=(), in_place=False):
 
     mistakes: pairs (wrong answer, hint). The body gives each its hint, by `compare` or by a test of
     its own; the tests submit each. Where a hint has {} or {:.3g}, the body fills in what it got.
-    says: parts of hints that the body gives by other means, for the site, where mistakes is empty.
+    says: parts of hints that the body gives by other means, shown on the site if mistakes is empty.
     in_place: the answer gets the arrays themselves, because it is to change one.
     """
     if body is None:

@@ -14,7 +14,7 @@ def binomial(p, k, gap):
 
 
 def shifted(term=binomial):
-    """Σ_k term(p, k, c − new) M_k over k ≤ p, for each p."""
+    """Σ_k term(p, k, c − new) M_k over k ≤ p for each p."""
 
     def shift(M, c, new):
         powers = range(len(M))

@@ -93,7 +93,7 @@ def same_weights(answer):
 
 
 def both(b, c, x, y):
-    """What (x − b)ᵀ(y − c) leaves of xᵀy: bᵀy + cᵀ(x − b), for all pairs."""
+    """What (x − b)ᵀ(y − c) leaves of xᵀy: bᵀy + cᵀ(x − b) of all pairs."""
     return y @ b + ((x - b) @ c)[:, None]
 
 

@@ -160,7 +160,7 @@ def each(ways: dict, given: list) -> Iterator[tuple[dict, list, dict]]:
 
 
 def errors(found: dict, asked: slice | np.ndarray = slice(None)) -> dict[str, float]:
-    """Normalised errors of outputs, for the queries asked; "exact" and "mean(V)" are among them."""
+    """Normalised errors of outputs on the queries asked; "exact" and "mean(V)" are among them."""
     off = {n: ((x - found["exact"])[asked] ** 2).sum() for n, x in found.items() if n != "exact"}
     most = off.pop("mean(V)")
     return {f"error, {name}": x / most for name, x in off.items()}
@@ -180,7 +180,7 @@ def anatomy(names: dict, known: list, given: list) -> Iterator[dict]:
 def pairs(found: dict) -> list[dict]:
     """How far the mean ln P of a clip by a fitted share lies above that by other far fields.
 
-    One mean, and its standard error, over the six clips of synthetic voices, for each band.
+    One mean, and its standard error, over the six clips of synthetic voices, of each band.
     """
     rows, others = [], {"near and mean key": 1, "near and clusters": CENTRES}
     for band, (way, m) in itertools.product(BANDS, others.items()):

@@ -40,7 +40,7 @@ FIRST = len(antibody.TOKENS) - len(antibody.RESIDUES)  # tokens before it are no
 
 
 def drawn(rng) -> np.ndarray:
-    """Directions as published, orthogonal, for each block: (blocks, M, d), float32."""
+    """Directions as published, orthogonal, of each block: (blocks, M, d), float32."""
     W = [projections.orthogonal(rng, M, 512 // antibody.HEADS) for _ in range(antibody.BLOCKS)]
     return np.stack(W).astype(np.float32)
 

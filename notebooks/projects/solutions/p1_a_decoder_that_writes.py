@@ -17,7 +17,7 @@
 # project is done when
 #
 # 1. on held-out text the Performer keeps at least 75 % of the benefit of attention on the worst of three draws of
-#    directions that it has never seen, for each of two seeds, where the *benefit of attention* is the number of bits
+#    directions that it has never seen and with each of two seeds, where the *benefit of attention* is the number of bits
 #    between a decoder trained without attention and softmax, both trained for the same number of steps (elsewhere the
 #    fraction kept is called the *loss recovered*);
 # 2. every number of bits is compared with six baselines: symbol frequencies, counts of what followed one, two and three
@@ -503,7 +503,7 @@ print(f"at least three quarters kept for both seeds: {reached}")
 # %% [markdown]
 # ## Task 4: Write from states
 #
-# A decoder that writes needs only the newest token and, for each block, one state per head. Write one step of it. A
+# A decoder that writes needs only the newest token and one state per head in each block. Write one step of it. A
 # state does not contain the weight $w_f$ of feature $f$. But reading it multiplies feature $f$ by $e^{a_f}$ with
 # $a_f = \omega_f^\top q' + c_f$, so you can add $\ln w_f$ to $c_f$ before you read. `transformer.block` takes the row
 # $x$ (1, width) of one token, and an `attend` that you write. Before the blocks comes the embedding·√WIDTH + `TABLE`;
