@@ -7,18 +7,18 @@
 # > you want to read. Run each cell with Shift + Enter. After a break, choose *Run ▸ Run All Above Selected Cell*.
 #
 # In a transformer, the network behind today's language models, each word of a text looks at the other words to find
-# those that matter to it. This step is called *attention*. A text twice as long has four times as many pairs of words,
-# so long texts become slow and expensive. This course is about a way around that. **Instead of comparing each word with
-# all others, describe each word by a list of numbers, add up the descriptions once, and let every word read from the
-# sum.**
+# those that matter to it, a step called *attention*. A text twice as long has four times as many pairs of words, so
+# long texts become slow and expensive, and this course is about a way around that. **Instead of comparing each word
+# with all others, describe each word by a list of numbers, add up the descriptions once, and let every word read from
+# the sum.**
 #
-# Here is what that does to a trained model. The text is an antibody, a protein of 122 symbols. A pretrained model of
-# antibodies computes 64 matrices of *attention weights* for it, each in a *head* of its own, and we look at one of
-# them. A row belongs to the symbol that looks, the *query*, and a column to a symbol it looks at, the *key*. The
-# *output* of a query is the mean of one vector per key, its *value*, with the weights in that row. The first matrix
-# comes from exact attention, which compares every query with every key. For the second, each symbol was described by
-# 256 numbers, called *random features* (lesson 09). For the third it was described by 64 features that were trained on
-# other antibodies (lesson 17).
+# Let us see what that does to a trained model. The text is an antibody, a protein of 122 symbols, for which a
+# pretrained model of antibodies computes 64 matrices of *attention weights*, each in a *head* of its own, and we look
+# at one of them. A row belongs to the symbol that looks, the *query*, and a column to a symbol it looks at, the *key*.
+# The *output* of a query is the mean of one vector per key, its *value*, with the weights in that row. The figure shows
+# the matrix three times: first as computed by exact attention, which compares every query with every key; then with
+# each symbol described by 256 numbers, called *random features* (lesson 09); and last with 64 features that were
+# trained on other antibodies (lesson 17).
 
 # %% jupyter={"source_hidden": true} tags=["readme", "hide-input"]
 import json
@@ -82,11 +82,11 @@ show(
 # %% [markdown]
 # In this head, and in three others of six, the output computed from 256 random features is typically further from the
 # exact one than the plain mean of all values, here by a factor of 1.5 in squared error. With 64 trained features this
-# factor is 0.09, and over the six heads, each on two antibodies, 0.06 to 0.47. Much of the course is about why this is
-# so, and about what helps.
+# factor is 0.09, and over the six heads, each on two antibodies, 0.06 to 0.47. Much of the course explains why this is
+# so, and what helps.
 #
-# These matrices show what is lost. Nothing is gained yet, because a text of 122 symbols is too short for 64 features to
-# save anything, let alone 256. The gain comes with longer texts.
+# These matrices show what is lost, while nothing is gained yet, because a text of 122 symbols is too short for 64
+# features to save anything, let alone 256. The gain comes with longer texts.
 #
 # **Before you look:** at 16,384 words, how many times faster is it to describe each word by 256 numbers than to
 # compare each word with all others: about two, about twenty or about two hundred?
@@ -201,14 +201,14 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 # 7. The first order computes a $1000 \times 1000$ matrix on the way, the second a $10 \times 10$ one (section 1 and
 #    lesson 10).
 #
-# With five or more right answers, begin. With fewer, begin and keep a textbook within reach. Questions 4 and 5 may be
-# new to you; lesson 03 starts from there.
+# With five or more right answers, begin; with fewer, begin and keep a textbook within reach. If questions 4 and 5 are
+# new to you, lesson 03 starts from there.
 
 # %% [markdown]
 # ## 3. The path, and its branches
 #
-# In the picture, the filled circles are the *path*. It is enough to understand linear attention, to decide whether it
-# helps you, and to use it. Each open circle is a *branch*, linked to the last lesson of the path that it needs.
+# In the picture, the filled circles are the *path*, which is enough to understand linear attention, to decide whether
+# it helps you, and to use it. Each open circle is a *branch*, linked to the last lesson of the path that it needs.
 # **Nothing on the path needs a branch, so if you stay on the path you miss no step.**
 #
 # **Before you look:** the path has fourteen lessons of 20 to 55 minutes. How many hours of reading is that: five, eleven
