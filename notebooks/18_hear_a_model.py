@@ -8,15 +8,15 @@
 # > replacement has lost, decide which keys have to be exact and which can be summarised, and say how much time that
 # > saves.
 #
-# Has any trained model become faster because we changed its attention? Not so far. The decoder of lesson 16 reads 32
-# characters at a time, and the antibodies of lesson 17 have 120 letters. At such lengths attention is a small part of
-# the work. In this lesson we change a model that reads 1,500 tokens, for which it is a large part, and whose
+# Has any trained model become faster because we changed its attention? Not so far: the decoder of lesson 16 reads 32
+# characters at a time, the antibodies of lesson 17 have 120 letters, and at such lengths attention is a small part of
+# the work. In this lesson we change a model that reads 1,500 tokens, for which attention is a large part, and whose
 # answers anybody can judge: it listens to speech and writes down what it heard.
 #
 # The model is Whisper tiny.en (Radford et al., 2022), with 38 million parameters in a file of 76 MB. The course does
-# not contain it. `make model MODEL=speech` downloads it once, but you need not, because every result that takes the
-# whole model is stored in `notebooks/data`, where `python -m tools.record.hearing` wrote it. If you have the model, two
-# cells run it again, and stop with an error if it disagrees.
+# not contain it, and you do not need it, because every result that takes the whole model is stored in `notebooks/data`,
+# where `python -m tools.record.hearing` wrote it. If you download the model, with `make model MODEL=speech`, two cells
+# run it again and stop with an error if it disagrees.
 
 # %% tags=["methods"]
 import csv
@@ -142,8 +142,8 @@ print("using the stored results only" if weights is None else "the model is here
 # %% [markdown]
 # ## 1. Listen
 #
-# Somebody reads five sentences of *Sense and Sensibility* for LibriVox, a library of recordings in the public domain.
-# `data.sentences` returns them. Here is the second one; play it.
+# `data.sentences` returns five sentences of *Sense and Sensibility*, read aloud for LibriVox, a library of recordings
+# in the public domain. Here is the second one; play it.
 
 # %% tags=["nbval-ignore-output"]
 sound, meant = data.sentences()[1]
@@ -200,24 +200,24 @@ print(f"synthetic voices: {total:.0f} words in six clips of about 25 seconds eac
 # %% [markdown]
 # To score a transcript, we count the fewest words that have to be changed, deleted or inserted to turn it into the text
 # that was meant. Divided by the number of words in that text, this count is the *word error rate*. It can exceed 100 %,
-# because a model may also write words that nobody said.
+# because a model may write words that nobody said.
 #
-# Together the five sentences last 26 seconds and contain 70 words. We also use six other texts, spoken by three
-# synthetic voices, about 25 seconds each. Some methods below need numbers that are fitted in advance. These are fitted
-# to two clips of a fourth voice with other texts, so that no method is judged on what it was fitted to.
+# Together the five sentences last 26 seconds and contain 70 words. We also use six other texts of about 25 seconds
+# each, spoken by three synthetic voices. Where a method needs numbers that are fitted in advance, these are fitted to
+# two clips of a fourth voice with other texts, so that no method is judged on what it was fitted to.
 #
-# **Word errors are a coarse measure, because a word is either right or wrong.** So in some tables there is a second
+# **Word errors are a coarse measure, because a word is either right or wrong.** Some tables therefore show a second
 # number. The model writes *word pieces*, which are whole words or parts of words, and gives each possible next piece a
-# probability. The second number is the mean of $\ln P$ over the pieces of the text that was meant, when the model is
-# given the right pieces before each of them (*teacher forcing*). With its sign reversed it is the *cross-entropy loss*
-# that such models are trained to minimise. The nearer to 0, the better.
+# probability $P$. The second number is the mean of $\ln P$ over the pieces of the text that was meant, when the model
+# is given the right pieces before each of them (*teacher forcing*). The nearer to 0, the better; with its sign reversed
+# it is the *cross-entropy loss* that such models are trained to minimise.
 #
 # ## 2. From sound to 1,500 tokens
 #
-# Sound arrives as 16,000 numbers per second. Every 10 milliseconds Whisper measures the power in 80 frequency bands and
-# takes logarithms. The result is called a *log-mel spectrogram*, after the *mel scale*, which spaces the bands roughly
-# as the ear separates pitches. For 30 seconds it is a picture of 3,000 columns, and a shorter recording is padded with
-# silence. Here is the sentence that you heard.
+# Sound arrives as 16,000 numbers per second, from which Whisper computes, every 10 milliseconds, the logarithm of the
+# power in 80 frequency bands. The result is called a *log-mel spectrogram*, after the *mel scale*, which spaces the
+# bands roughly as the ear separates pitches. Thirty seconds make a picture of 3,000 columns, and a shorter recording is
+# padded with silence. Here is the sentence that you heard.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 picture = speech.log_mel(sound)[: int(100 * len(sound) / speech.RATE)]  # (frames, 80)
@@ -248,17 +248,18 @@ show(
 # **The model reads a picture of the sound, one token for every 20 milliseconds.** Two convolutions turn every two
 # columns into one token, which makes 1,500 tokens. From here on Whisper is an *encoder-decoder* transformer. Its
 # *encoder* has four blocks with six heads of $d = 64$ each, without a mask, so that every token can attend to all the
-# others. The *decoder* then writes the text piece by piece, and its *cross-attention* reads the encoder's 1,500 output
-# vectors. At each step we let it write the most probable piece, which is called *greedy decoding*. Whisper as published
-# decodes again when the text repeats itself. Ours does not, so that we can see what goes wrong.
+# others. The *decoder* then writes the text piece by piece, while its *cross-attention* reads the encoder's 1,500
+# output vectors. At each step we let it write the most probable piece, which is called *greedy decoding*. Whisper as
+# published decodes again when the text repeats itself, but ours does not, so that we can see what goes wrong.
 #
-# In every head of the encoder 1,500 queries meet 1,500 keys. That makes 54 million attention weights in all heads for
+# In every head of the encoder 1,500 queries meet 1,500 keys, which makes 54 million attention weights in all heads for
 # 30 seconds of sound. With the package's softmax on one core, attention takes more than a third of the encoder's time.
-# We replace the attention of all these heads at once. The decoder, which has few tokens, keeps its exact attention.
+# We replace the attention of all these heads at once, whereas the decoder, which has few tokens, keeps its exact
+# attention.
 #
-# A replacement is a function `attend(i, q, k, v)`. It gets the number `i` of the block and the queries, keys and values
-# of its six heads, arrays of shape `(6, 1500, 64)`, and returns their outputs in the same shape. The model calls it
-# once in each block:
+# A replacement is a function `attend(i, q, k, v)`, which the model calls once in each block. It gets the number `i` of
+# the block and the queries, keys and values of its six heads, arrays of shape `(6, 1500, 64)`, and returns their
+# outputs in the same shape. We hand it over as an argument:
 #
 # ```python
 # speech.transcribe(weights, sound, attend)
@@ -292,7 +293,7 @@ print(f"more than half: {(near > 0.5).sum()} heads; more than nine tenths: {(nea
 
 # %% [markdown] tags=["answer"]
 # Equal weights would put a mass of 0.03 there, because 49 of the 1,500 tokens are that near. Most heads are many times
-# above it: fifteen of them have more than 0.5. Even the lowest of the 24 has 0.07.
+# above it: fifteen of them have more than 0.5, and even the lowest of the 24 has 0.07.
 
 # %% [markdown]
 # ### Local heads and others
@@ -328,12 +329,12 @@ show(
 )
 
 # %% [markdown]
-# Head 4 of block 2 is local. Head 2 gives a little weight to very many keys, most of them seconds away. The short
-# streaks in its picture may be places where sounds repeat.
+# Head 4 of block 2 is local, whereas head 2 gives a little weight to very many keys, most of them seconds away. The
+# short streaks in its picture may be places where sounds repeat.
 #
 # ## 4. FAVOR+ in every head
 #
-# What happens when every head uses random features? Before we listen, let us predict it with lesson 09. With
+# What happens when every head uses random features? Before we listen, let us predict the answer with lesson 09. With
 # $z = (q + k)\,d^{-1/4}$, positive features of $m$ independent directions estimate the weight of a pair with the
 # relative variance $(e^{\|z\|^2} - 1)/m$, which should be small compared with 1. Centring the keys (lesson 14) makes
 # $z$ shorter on average, so we centre them and take the median of $\|z\|^2$ over many pairs in each of our two heads.
@@ -399,7 +400,7 @@ for method, m in (("mean(V)", 0), ("FAVOR+", 256), ("trained", 64)):
 # %% [markdown]
 # ### Features alone
 #
-# Each row of the next table is one method, in all heads at once. Look for a row of features in which half of the words
+# Each row of the next table is one method, in all heads at once; look for a row of features in which half of the words
 # are right. Where directions are drawn, the numbers are means over three draws. The *trained directions* were fitted to
 # each head for 300 steps, on the two clips of the fourth voice, so that the estimated weights come close to those of
 # exact attention.
@@ -412,14 +413,14 @@ print_table(("softmax", 0, 0), ("mean(V)", 0, 0), *by_features, ("trained", 0, 6
 # **Positive features alone lose nearly every word, in every draw, whether their directions are drawn or trained, and
 # whether the keys are centred or not.** The model then writes "I'm", or a sentence that people often say.
 #
-# The relative variance had warned us: for the typical pair it is far above 1 in both heads, and it is higher in the
-# local one. The weights of that head are very unequal, so its queries and keys are long.
+# The relative variance had warned us: for the typical pair it is far above 1 in both heads. It is higher in the local
+# one, because weights as unequal as its own take long queries and keys.
 #
 # ## 5. Windowed attention, at five widths
 #
 # Since most heads are local, let us try *windowed* (or *local*) attention: each query sees only its neighbourhood, with
 # exact softmax over the keys that are at most `band` tokens away (`near_far.near_field`). We try bands from 8 to 64
-# tokens, which is from a sixth of a second to more than a second on each side.
+# tokens, from a sixth of a second to more than a second on each side.
 #
 # **Before you run this:** the decoder uses the sound, but it has also learned which words tend to follow one another.
 # As the window gets narrower, which words of the five sentences (section 1) do you expect to be lost first? Choose two.
@@ -430,9 +431,9 @@ for band in reversed(BANDS):
     print(f"band {band}: {transcript('window', band)[:300]}\n")
 
 # %% [markdown] tags=["answer"]
-# The first to go is *ill-disposed*. Already with a band of 64 it becomes *old and exposed* the second time. With a band
-# of 32 the name *Dashwood* follows and becomes *Daswood*. Both are rare and hard to guess from the words before them,
-# which may be why.
+# The first to go is *ill-disposed*, which already with a band of 64 becomes *old and exposed* the second time. With a
+# band of 32 the name *Dashwood* follows and becomes *Daswood*. The reason may be that both are rare and hard to guess
+# from the words before them.
 
 # %% [markdown]
 # ### Error rates of the five windows
@@ -458,15 +459,15 @@ print_table(("softmax", 0, 0), *(("window", band, 0) for band in BANDS))
 # and a window leaves out the second sum, in the numerator and in the denominator. A query that finds nothing in its
 # neighbourhood must then spread its whole mass over that neighbourhood. So for each query a window lacks two things:
 # *how much weight is outside*, and the weighted mean of the values there. The cheapest estimate of both replaces each
-# key outside by the mean $\bar k_i$ of these keys. All of them then have the same weight:
+# key outside by the mean $\bar k_i$ of these keys, so that all of them have the same weight:
 #
 # $$\sum_{j \notin N_i} e^{t_{ij}} v_j \approx e^{q_i^\top \bar k_i/\sqrt d} \sum_{j \notin N_i} v_j ,
 # \qquad \sum_{j \notin N_i} e^{t_{ij}} \approx n_i\, e^{q_i^\top \bar k_i/\sqrt d} .$$
 #
-# Near and far keys share *one denominator*. Where the near keys of a query have small weights, the far ones count, and
-# where they have large weights, they do not. A simpler remedy is a *fixed fraction*: the output is a fraction $a$ of
-# what the window returns and $1 - a$ of mean(V), whatever the query. Here each head has the fraction that fits the two
-# clips of the fourth voice best, whereas the mean key needs no fit.
+# Near and far keys share *one denominator*, so the far keys of a query count where its near keys have small weights,
+# and do not where these have large ones. A simpler remedy is a *fixed fraction*: the output is a fraction $a$ of what
+# the window returns and $1 - a$ of mean(V), whatever the query. Here each head has the fraction that fits the two clips
+# of the fourth voice best, whereas the mean key needs no fit.
 #
 # How good is the estimate of the weight? The exponential is convex, so by Jensen's inequality the estimate is never too
 # large. For a band of 24, the next cell compares its logarithm with that of the true weight in our two heads.
@@ -485,12 +486,12 @@ for name, q_, k_ in zip(("block 2, head 4", "block 2, head 2"), q, k, strict=Tru
 # %% [markdown]
 # In the second head more weight is outside than inside, and the mean key finds about half of the weight outside
 # ($e^{-0.8}$, in the median). In the first head, which is local, the estimate is far too low, because the keys outside
-# differ. This matters little there, because for the median query only a twentieth of the attention mass is outside.
+# differ, but this matters little: the median query has only a twentieth of its attention mass outside.
 #
 # `near_far.joint_attention(q, k, v, band)` applies this method to all heads. It works through blocks of queries and
 # sums the values before and after each block only once, so it makes no $L \times L$ array, and twice as many tokens
-# cost twice as much. To save work, it uses the same mean key for every query, the mean of *all* keys. (Then Jensen's
-# inequality no longer bounds the estimate for each query.)
+# cost twice as much. To save work, it uses the same mean key for every query, the mean of *all* keys. (Jensen's
+# inequality then no longer bounds the estimate for each query.)
 #
 # **Before you run this:** a mean key lets each query decide how much the far keys count, but where many keys outside
 # matter, it underestimates their weight. A fixed fraction is fitted to the head, but it is the same for every query. In
@@ -507,9 +508,8 @@ print(f"{wins[local].sum()} of {local.sum()} local heads, ", end="")
 print(f"{wins[~local].sum()} of the other {(~local).sum()}")
 
 # %% [markdown] tags=["answer"]
-# In most of the local heads. There the mean key has the smaller error in 11 of 15, because each query decides for
-# itself. In most of the others, where much of the mass is outside, the fixed fraction does better, and the mean key
-# wins in 3 of 9.
+# In most of the local heads, 11 of 15, because each query decides for itself. In most of the others, where much of the
+# mass is outside, the fixed fraction does better, and the mean key wins in 3 of 9.
 
 # %% [markdown]
 # ### From the errors of heads to words
@@ -540,7 +540,7 @@ show(
 )
 
 # %% [markdown]
-# With the window alone six heads are worse than mean(V), none of them local. With either summary of the rest no head
+# With the window alone six heads are worse than mean(V), none of them local; with either summary of the rest no head
 # is. In most local heads the single denominator does better, because every query decides for itself; in most of the
 # others the fixed fraction does. What does this do to the words? The table shows word error rates in per cent, and
 # below it the paired difference of the two summaries in mean $\ln P$.
@@ -565,11 +565,11 @@ for row in table("pairs"):
 
 # %% [markdown]
 # **In these clips a window that loses a third of the words gets most of them back from either summary of all the
-# rest.** This is the window with a band of 16, where the fixed fraction is a little ahead, with error rates of 6 and 7
-# %, read and synthetic, against 6 and 10 % with the mean key. Its $\ln P$ on the synthetic voices is higher at each of
-# the five bands, by two standard errors or more from band 16 on. But the fraction has to be fitted for each head, and
-# the mean key needs nothing. With a band of 8 neither is reliable: the fraction has 3 % of the words wrong on the read
-# voice but 62 % on the synthetic ones, the mean key 46 and 37 %.
+# rest.** That window has a band of 16. With it the fixed fraction is a little ahead: its error rates are 6 % on the
+# read voice and 7 % on the synthetic ones, compared with 6 and 10 % for the mean key, and its $\ln P$ on the synthetic
+# voices is higher at each of the five bands, by two standard errors or more from band 16 on. But the fraction has to be
+# fitted for each head, whereas the mean key needs nothing. With a band of 8 neither is reliable: the fraction gets 3 %
+# of the read words wrong but 62 % of the synthetic ones, and the mean key 46 and 37 %.
 #
 # Differences of ten words may be chance: a count of thirty wrong words, if they were independent, would have a standard
 # deviation of about five.
@@ -582,10 +582,11 @@ print("\nband 8, window + mean key:\n" + transcript("near and mean key", 8, 1))
 # %% [markdown]
 # ## 7. Other voices and single sentences
 #
-# Does the mean key also help with other voices, and with recordings shorter than 25 seconds? Now five plain sentences
-# are spoken by two voices of the synthesiser flite (slt and rms) and two of eSpeak NG (en-us and en-gb). One voice of
-# each program is also slowed down. Either all five sentences are in one clip, or each is alone, and we cut up the
-# reader's five sentences in the same way. Fitted fractions and centroids are still those of the two clips of section 1.
+# Does the mean key also help with other voices, and with recordings shorter than 25 seconds? To find out, we have five
+# plain sentences spoken by two voices of the synthesiser flite (slt and rms) and two of eSpeak NG (en-us and en-gb),
+# and one voice of each program is also slowed down. The five sentences are either all in one clip or each alone, and we
+# cut up the reader's five in the same way. Fitted fractions and centroids are still those of the two clips of
+# section 1.
 #
 # **Before you run this:** a sentence alone is padded with 23 or more seconds of silence. What does the mean key average
 # then, and what mean(V)? Which of the two do you expect to lose fewer words of such sentences: the mean key, whose
@@ -623,14 +624,14 @@ print(f"{'words wrong (of)':34}" + "".join(f"{name:>10}" for name in NAMES))
 print_words(ORDER, [(group, kind) for kind in ("alone", "one clip") for group in GROUPS])
 
 # %% [markdown] tags=["answer"]
-# Both average mostly silence, and the mean key loses fewer words. Of the sentences alone it has 11 wrong words with
-# flite and 57 with eSpeak NG, while the fixed fraction has 17 and 108. A fixed fraction makes every query take that
-# much of mean(V), which is now mostly silence.
+# Both average mostly silence, but the mean key loses fewer words: of the sentences alone it gets 11 wrong with flite
+# and 57 with eSpeak NG, the fixed fraction 17 and 108. A fixed fraction makes every query take that much of mean(V),
+# which is now mostly silence.
 
 # %% [markdown]
 # ### A mean key or a wider window?
 #
-# Compare the column of a window of 24 and one key with the last one: the two methods take about equally long.
+# Compare the column of a window of 24 and one key with the last one, because the two methods take about equally long.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 SHOWN = "exact", "window 24", "and mean key", "and two keys", "and 16 centres", "window 64"
@@ -645,8 +646,8 @@ print(f"{'milliseconds, 24 heads':34}" + "".join(f"{ms:10.0f}" for ms in took))
 # %% [markdown]
 # **With eSpeak NG a mean key brings back less, and a wider window alone does better. With the other voices the two are
 # level, with 39 and 41 words wrong of 518.** With flite the mean key brings back all that a window of 24 loses of
-# sentences alone: 32 wrong words of 189 become 11, and exact attention has 13. With eSpeak NG it brings back half in
-# one clip, and of sentences alone 57 words are wrong, up from 45.
+# sentences alone: 32 wrong words of 189 become 11, and exact attention has 13. With eSpeak NG it brings back half of
+# the loss in one clip, but of sentences alone 57 words are wrong, up from 45.
 #
 # A window of 64 with nothing else takes no longer than one of 24 with a mean key, and over all sounds it has 79 words
 # wrong of 896, compared with 129. Counted in multiplications, a mean key costs as much as one further key (lesson 15),
@@ -682,27 +683,27 @@ wrong = counted("wrong", "and two keys", "both", "all voices")
 print(f"words wrong with two mean keys, all sounds: {wrong}")
 
 # %% [markdown]
-# Of a sentence alone 8 or 13 % of the keys are loud. About three quarters of the mass outside is on them, but the mean
-# key is a key of silence, and it finds a quarter of the weight outside or less. **Yet a better estimate of the weight
-# alone would not help.** With the exact weight, and the plain mean of the values outside, the error is larger than with
-# the mean key in 35 of 36 cases. With the exact values and the mean key's weight it is smaller in all 36. So the main
-# thing missing is which of the values outside are wanted. These errors do not say why eSpeak NG suffers more than
-# flite: they are no larger there than with the reader's voice.
+# Of a sentence alone 8 or 13 % of the keys are loud. Although about three quarters of the mass outside is on them, the
+# mean key is a key of silence, so it finds a quarter of the weight outside or less. **Yet a better estimate of the
+# weight alone would not help.** With the exact weight, and the plain mean of the values outside, the error is larger
+# than with the mean key in 35 of 36 cases; with the exact values and the mean key's weight it is smaller in all 36. So
+# the main thing missing is which of the values outside are wanted. These errors do not explain why eSpeak NG suffers
+# more than flite, because they are no larger there than with the reader's voice.
 #
 # Two mean keys, one of the loud tokens and one of all others, carry a little of this information. In
 # `near_and_two_keys(24, loud(sound))` each far key is replaced by the nearer of the two. They need no fit, lower the
 # error in 35 of 36 cases, and are worse than the window alone on none of the sounds. Over all sounds they have 95 words
-# wrong, so a wider window is still better, and it takes less than half of their milliseconds.
+# wrong, so a wider window is still better and takes less than half as long.
 #
 # ## 8. What the far field costs
 #
-# As in the *fast multipole method*, we call everything outside the window the *far field*. One mean key is the smallest
-# summary of it. A larger one has sixteen *centroids*, found by clustering the keys of the two clips of the fourth
-# voice, and each far key is replaced by the nearest of them. Or we can estimate the far field by positive features, in
-# the same denominator.
+# As in the *fast multipole method*, we call everything outside the window the *far field*, of which one mean key is the
+# smallest summary. A larger one has sixteen *centroids*, found by clustering the keys of the two clips of the fourth
+# voice, and each far key is replaced by the nearest of them. The far field can also be estimated by positive features,
+# in the same denominator.
 #
-# **Before you run this:** with exact attention the encoder takes 982 milliseconds on one core, and 353 of them are
-# spent in attention. How many times as fast can the encoder become, at most, if only its attention gets faster?
+# **Before you run this:** with exact attention the encoder takes 982 milliseconds on one core, 353 of them in
+# attention. How many times as fast can the encoder become, at most, if only its attention gets faster?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 TIMES = json.loads(Path("../benchmarks/speech.json").read_text(encoding="utf-8"))
@@ -752,26 +753,26 @@ print(f"{TIMES['environment']['CPU']}, one core")
 # %% [markdown]
 # **On the clips of section 6 the two small summaries, mean(V) and one mean key, take a fifth or a sixth of the
 # softmax's attention time, and lose four to six words in a hundred that softmax does not lose.** By the same count,
-# sixteen centroids lose about half as many words as the mean key, or fewer, and attention takes about three times as
-# long. Sixty-four features take a fifth less time than the centroids. Of the synthetic words they lose as many as the
-# mean key in one draw and about a dozen fewer in two, which may be chance. A window of 64 alone is about as fast and as
-# good as one of 24 with a mean key. With 256 features attention takes longer than the softmax that it replaces.
-# PyTorch's attention, which is compiled code, is faster than the package's softmax, so the gain of the mean key over it
-# is smaller: 3 times, not 5.
+# sixteen centroids lose about half as many words as the mean key, or fewer, but attention takes about three times as
+# long. Sixty-four features take a fifth less time than the centroids, and of the synthetic words they lose as many as
+# the mean key in one draw and about a dozen fewer in two, which may be chance; with 256 features attention takes longer
+# than the softmax that it replaces. A window of 64 alone is about as fast and as good as one of 24 with a mean key.
+# Over PyTorch's attention, which is compiled code and faster than the package's softmax, the mean key gains less: 3
+# times, not 5.
 #
 # The whole encoder gains less than its attention does: it becomes 1.5 times as fast (1.3 compared with PyTorch's
 # attention), because the feed-forward networks and all other parts stay as they are. That is nearly the most that any
-# attention could bring here: with mean(V), whose attention costs next to nothing, the encoder is 1.6 times as fast
-# (1.3). A model that reads longer sounds at once would spend a larger part of its time on attention. Whisper does not:
-# it cuts a longer recording into pieces of 30 seconds.
+# attention could bring here: with mean(V), which costs next to nothing, the encoder is 1.6 times as fast (1.3). A model
+# that reads longer sounds at once would spend a larger part of its time on attention, but Whisper cuts a longer
+# recording into pieces of 30 seconds.
 #
 # ## 9. The same methods on a protein model
 #
-# Would the same methods win on another model? Lesson 17 replaces the attention of a small model that reads antibodies.
-# An antibody is a chain of about 120 letters, its *residues*. The model was trained to predict residues that are hidden
-# from it, so we can judge it by its *perplexity*, $e$ to the mean of $-\ln P$ of the hidden residues, which says among
-# how many residues it still hesitates. The table shows it for exact attention and for windows without and with a mean
-# key; the last two rows are results of lesson 17.
+# Would the same methods win on another model? Lesson 17 replaces the attention of a small model that reads antibodies,
+# each a chain of about 120 letters, its *residues*. The model was trained to predict residues that are hidden from it,
+# so we can judge it by its *perplexity*, $e$ to the mean of $-\ln P$ of the hidden residues, which says among how many
+# residues it still hesitates. The table shows it for exact attention and for windows without and with a mean key; the
+# last two rows are results of lesson 17.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 print(f"{'':30} band   perplexity   ln P minus that of softmax (standard error)")
@@ -786,21 +787,23 @@ with open(data.FOLDER / "antibody_curve.csv", encoding="utf-8", newline="") as f
 
 # %% [markdown]
 # One mean key also helps there ($L \approx 120$, $d = 64$): with a band of 16 the perplexity falls from 1.82 to 1.68,
-# and lesson 17's window with a fixed fraction of mean(V) had 1.73. But features with trained directions have 1.59, next
-# to the softmax's 1.58, while in the speech model (1,500 tokens, $d = 64$) they lost nearly every word. **What was best
-# on one model was not on the other.** The models are not the only difference. In the speech model, 64 directions had to
-# represent 1,500 keys and not 122, and they were trained for 300 steps on two clips, not for 1,600 on 48 antibodies.
+# where lesson 17's window with a fixed fraction of mean(V) had 1.73. But features with trained directions have 1.59,
+# close to the softmax's 1.58, although in the speech model (1,500 tokens, $d = 64$) they lost nearly every word. **What
+# was best on one model was not on the other.** The models are not the only difference: in the speech model, 64
+# directions had to represent 1,500 keys and not 122, and they were trained for 300 steps on two clips, not for 1,600 on
+# 48 antibodies.
 #
-# What we can take to another model is therefore an order of questions. Where is the attention mass? If most of it is
-# near the query, take a window, try a wider one, and summarise what is far: first by one mean key or two, which need no
-# data, and then, if exact attention is slow, by some centroids. If that is not enough, train directions, and count what
-# they cost. And judge all of them by what the model is for.
+# What we can take to another model is therefore not a winner but an order of work. Look first where the attention mass
+# is. If most of it is near the query, take a window, try a wider one, and summarise what is far, first by one mean key
+# or two, which need no data, and then, if exact attention is slow, by some centroids. If that is not enough, train
+# directions and count what they cost, and judge all of them by what the model is for.
 #
 # ## Take away
 #
-# - A window ignores how much weight is outside it, and which values are there. One mean key estimates both in one
+# - A window ignores how much weight is outside it, and which values are there; one mean key estimates both in one
 #   denominator and needs no data. In single sentences by one synthesiser it brought back all that the window had lost,
-#   but in those by another it brought back none, and there a wider window alone, which takes no longer, lost fewer.
+#   but in those by another it brought back none, and there a wider window alone, which takes no longer, lost fewer
+#   words.
 # - Look first at where the attention mass is. What most heads find near should be exact; what they find far away, if it
 #   is spread, can be summarised.
 # - Judge a replacement by what the model is for, on data that nothing was fitted to and from more than one source, and
@@ -811,12 +814,12 @@ with open(data.FOLDER / "antibody_curve.csv", encoding="utf-8", newline="") as f
 # - One model, one language, one reader. All the other voices are synthetic, and exact attention makes mistakes on some
 #   of them as well. The decoder, with few tokens, kept exact attention, and its time was not measured.
 # - Directions that are trained for longer, or together with a window, were not tried.
-# - A head that finds single keys far away, such as a copy of a name, gets their mean instead. On chemical reactions or
-#   long documents this may be what matters.
+# - A head that finds single keys far away, such as a copy of a name, gets their mean instead, which may be what matters
+#   on chemical reactions or long documents.
 # - The model was trained with softmax attention. Trained with a window and one mean key from the start, it might not
 #   need the rest.
-# - The mean of all keys includes later ones. For a causal row, `joint_attention` takes the mean of the keys before its
-#   band, and no causal model was tried.
+# - The mean of all keys includes later ones. In a causal row, `joint_attention` takes the mean of the keys before its
+#   band, but no causal model was tried.
 #
 # ## Exercises
 #
