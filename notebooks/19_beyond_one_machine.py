@@ -7,10 +7,10 @@
 # > tree or in a scan, run both on Dask, kill a worker in the middle of a run, and estimate what a billion tokens cost.
 #
 # A text may be too long for one machine, either to store or to process in time. Exact attention must then bring every
-# key together with every query, wherever they are stored. Linear attention only has to pass on a state, whose size does
-# not depend on the length of the text. In this lesson we cut a text into parts and give the parts to different
-# processes. Together they compute the same rows as one process, causal or not, even when one of them dies in the middle
-# of the work.
+# key together with every query, wherever they are stored, whereas linear attention only has to pass on a state, whose
+# size does not depend on the length of the text. In this lesson we cut a text into parts and give them to different
+# processes, which together compute the same rows as one process, causal or not, even when one of them dies in the
+# middle of the work.
 
 # %%
 import functools
@@ -48,29 +48,30 @@ QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody w
 #
 # $$(s_1 \oplus s_2) \oplus s_3 = s_1 \oplus (s_2 \oplus s_3) .$$
 #
-# Whether it is also *commutative*, so that $s_1 \oplus s_2$ equals $s_2 \oplus s_1$, is another question. We compare
-# six rules by which tokens change a state. The last is exact attention, whose state is the KV cache.
+# Whether it is also *commutative*, so that $s_1 \oplus s_2$ equals $s_2 \oplus s_1$, is another question. We ask both
+# questions of six rules by which tokens change a state, the last of which is exact attention, whose state is the KV
+# cache.
 #
 # - *Plain* linear attention adds $\varphi(k)\, [v, 1]^\top$ for each token, so $\oplus$ is addition.
 # - *FAVOR+* keeps maxima $c$ and sums relative to them, and $\oplus$ is `attention.merge` of lesson 12.
 # - *Decay* multiplies the state by a number $a$, $0 \le a \le 1$, before it adds a token. If $a < 1$, old tokens fade.
-# - *Channel gates* give each channel, which is one of the $d$ rows of the state, such a number of its own. These
-#   numbers may depend on the token.
+# - *Channel gates* give each channel (one of the $d$ rows of the state) such a number of its own, which may depend on
+#   the token.
 # - *The delta rule* first looks up what the state returns for the key, and then writes only the difference:
 #   $S \leftarrow S + \beta\, k\, (v - S^\top k)^\top$, with a writing strength $\beta$.
 # - *Exact* attention must keep all keys and values for the queries that are still to come, and $\oplus$ concatenates
 #   them.
 #
 # Decay, gates and the delta rule have no denominator, and their state $S$ has shape $(d, e)$. Under each of these rules
-# a token applies an *affine map* to the state: $S$ becomes $A S + B$. For decay $A$ is a number, for gates it is a
-# diagonal matrix, and in both cases $B = k v^\top$. For the delta rule $A = I - \beta\, k k^\top$, where $I$ is the
+# a token applies an *affine map* to the state: $S$ becomes $A S + B$. With decay $A$ is a number, with gates it is a
+# diagonal matrix, and in both cases $B = k v^\top$. With the delta rule $A = I - \beta\, k k^\top$, where $I$ is the
 # identity, and $B = \beta\, k v^\top$. Applying two affine maps in turn gives another affine map:
 #
 # $$A_2 (A_1 S + B_1) + B_2 = (A_2 A_1)\, S + (A_2 B_1 + B_2) ,
 # \qquad (A_1, B_1) \oplus (A_2, B_2) = (A_2 A_1,\; A_2 B_1 + B_2) .$$
 #
-# A shard of any length therefore leaves a single pair $(A, B)$. `recurrent.chunk_map` computes it, and `recurrent.then`
-# is this $\oplus$.
+# A shard of any length therefore leaves a single pair $(A, B)$, which `recurrent.chunk_map` computes, and
+# `recurrent.then` is this $\oplus$.
 
 # %%
 D, M = 64, 256  # d = e, and the number of directions of FAVOR+
@@ -128,8 +129,8 @@ def difference(a, b):
 
 
 # %% [markdown]
-# For each rule, the next cell prints how many numbers a shard sends. It then moves the brackets of three shards and
-# swaps the order of two, and prints how much the result changes, as a fraction of its largest entry.
+# The next cell prints how many numbers a shard sends under each rule. It then moves the brackets of three shards, swaps
+# the order of two, and prints how much each of these changes the result, as a fraction of its largest entry.
 #
 # **Before you run this:** under which of the six rules may two shards change places? And which of them sends the fewest
 # numbers from machine to machine, for shards of 700 tokens, $d = e = 64$ and $m = 256$?
@@ -147,26 +148,27 @@ for name, (leave, join) in RULES.items():
 # cached rows. Decay sends the fewest numbers, 4,097.
 
 # %% [markdown]
-# **All six rules are associative, but under decay, gates and the delta rule two shards must not change places.** Under
-# these three, a later token fades or corrects what an earlier one wrote. A program that joins results in the order in
-# which they arrive is right for the two sums, plain and FAVOR+, but wrong for these three, and it raises no error. In
-# exact attention a sum over all cached rows does not depend on their order, but their number grows with the shard.
+# **All six rules are associative, but under decay, gates and the delta rule two shards must not change places.** The
+# reason is that under these three a later token fades or corrects what an earlier one wrote. A program that joins
+# results in the order in which they arrive is therefore right for the two sums, plain and FAVOR+, but wrong for these
+# three, and raises no error. In exact attention a sum over all cached rows does not depend on their order, but their
+# number grows with the shard.
 #
 # ## 2. A tree and a scan
 #
 # If attention is *all-to-all*, every row needs everything: $s_1 \oplus \dots \oplus s_N$. To compute this total, we
-# join neighbours in a first round, then neighbouring pairs, and so on. This is a *tree reduction*, here simply called a
-# *tree*. (Mapping each shard to a state and reducing the states to one is called *map-reduce*.) If attention is
+# join neighbours in a first round, then neighbouring pairs, and so on, which is a *tree reduction*, here simply called
+# a *tree*. (Mapping each shard to a state and reducing the states to one is called *map-reduce*.) If attention is
 # *causal*, the rows of shard $i$ need what all *earlier* shards leave together,
 #
 # $$b_i = s_1 \oplus s_2 \oplus \dots \oplus s_{i-1} ,$$
 #
 # the exclusive prefix sum of lesson 12, now over shards. Computing all $b_i$ is called a *scan*. Either way, there are
-# two passes over the tokens. In the first, each shard computes its $s_i$; in the second, its rows. Causal rows start
+# two passes over the tokens: in the first, each shard computes its $s_i$, and in the second its rows. Causal rows start
 # from $b_i$, with `attention.follow(b_i, …)` or with the keyword `state=` of `decay_attention` and `delta_attention`.
 #
-# A *task* is a function together with its arguments. The two functions below receive a *client*, an object with a
-# method `submit(task, *arguments)` that returns a placeholder for the result. The simplest client executes each task
+# A *task* is a function together with its arguments. The two functions below pass their tasks to a *client*, an object
+# whose method `submit(task, *arguments)` returns a placeholder for the result. The simplest client executes each task
 # itself, at once.
 
 
@@ -278,11 +280,11 @@ show(
 # %% [markdown]
 # **A tree joins $N \ge 2$ shards with $N - 1$ merges in $\lceil \log_2 N \rceil$ rounds; a serial scan needs $N - 2$
 # merges, one after another.** The scan leaves out the last shard, because nothing follows it. A *parallel scan*, also
-# called *parallel prefix sum*, can do it in $\lceil \log_2 N \rceil$ rounds, with more merges. In the exercises you
-# build one and find out up to which $N$ it pays.
+# called *parallel prefix sum*, needs only $\lceil \log_2 N \rceil$ rounds, but more merges. In the exercises you build
+# one and find out up to which $N$ it pays.
 #
-# Now we write the tasks themselves. Each receives a function `load` and the number $i$ of its shard, and it *loads the
-# tokens itself*. Sections 4 and 5 show why it does not receive them as an argument. A folded cell contains the same two
+# Now we write the tasks themselves. Each receives a function `load` and the number $i$ of its shard and *loads the
+# tokens itself*; sections 4 and 5 show why it does not receive them as an argument. A folded cell contains the same two
 # tasks for decay and for the delta rule.
 
 
@@ -350,9 +352,9 @@ def all_to_all(client, load, N, W, reads=favor_reads):
 
 
 # %% [markdown]
-# Decay and the delta rule start from `before.B`. If a pair begins with the first token of the text, its $B$ is the
-# state itself, because $S = 0$ came before. For now all tasks run in this process, and we compare their rows with those
-# of the text in one piece. The last line leaves out the prefixes.
+# Decay and the delta rule start from `before.B`: if a pair begins with the first token of the text, its $B$ is the
+# state itself, because $S = 0$ came before. We first run all tasks in this process and compare their rows with those of
+# the text in one piece. The last line leaves out the prefixes.
 
 # %%
 N = 9
@@ -383,12 +385,12 @@ print(f"FAVOR+      {N} shards, no prefixes: {difference(isolated, whole['FAVOR+
 #
 # ## 3. The same on processes: Dask
 #
-# [Dask](https://distributed.dask.org) runs tasks in other processes. A *scheduler* keeps the *task graph*: it knows all
-# tasks, and which of them needs the result of which. *Workers*, which are processes on this machine or on others,
-# execute the tasks and store the results. Your program is the *client*. A call of `client.submit(task, …)` returns at
-# once with a *future*, which is a placeholder for the result. A future may be an argument of another task. Its result
-# then travels from worker to worker, and not through the client. Since `tree` and `before_each` ask nothing more of a
-# client, we can use them unchanged.
+# [Dask](https://distributed.dask.org) runs tasks in other processes. A *scheduler* keeps the *task graph*, which
+# records all tasks and which of them needs the result of which. *Workers*, processes on this machine or on others,
+# execute the tasks and store the results. Your program is the *client*, whose call of `client.submit(task, …)` returns
+# at once with a *future*, a placeholder for the result. A future may be an argument of another task; its result then
+# travels from worker to worker, not through the client. Since `tree` and `before_each` ask nothing more of a client, we
+# can use them unchanged.
 
 
 # %%
@@ -467,14 +469,14 @@ for name, rows in there.items():
 # %% [markdown]
 # With one BLAS thread each, two processes give the same rows, bit for bit, as one process on the same machine.
 #
-# The keyword `pure=False` says that two equal calls are different tasks. Without it, Dask would return the result of
-# the first call for the second one. This is often what you want, but not when you measure.
+# The keyword `pure=False` says that two equal calls are different tasks. Without it, Dask would answer the second call
+# with the result of the first, which is often what you want, but not when you measure.
 #
 # ## 4. A worker is killed
 #
-# If we use many machines, one of them will fail sooner or later. A system that finishes the job all the same has *fault
-# tolerance*. We first try the process pool of Python's standard library. Its processes take their tasks from a common
-# queue, and the pool keeps no record of which process took which task.
+# If we use many machines, one of them will fail sooner or later, and a system that finishes the job all the same has
+# *fault tolerance*. We first try the process pool of Python's standard library, whose processes take their tasks from a
+# common queue, without a record of which process took which task.
 #
 # **Before you run this:** Python's pool has two processes and eight tasks, naps of five seconds each. We kill one of
 # the processes. How many of the eight naps end normally: seven, about four, or none?
@@ -497,12 +499,12 @@ with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
 # %% [markdown]
 # **Python's own pool does not know which task a killed process has lost, so it gives up all of them.**
 #
-# Dask's scheduler, by contrast, knows for each task which function to call, and with the results of which other tasks.
-# When a worker dies, the scheduler has other workers recompute the results that only the dead one held, and whatever
-# they need for this. This works only if *everything* is a task. That is why our tasks load their own tokens, and why
-# even $W$ is one. Data that the client itself had sent (`client.scatter`) would be lost with the worker that held them.
-# A *nanny*, a small process beside each worker, starts a replacement. Dask gives it 15 seconds for that, and our
-# `connect` gives it an hour.
+# Dask's scheduler, by contrast, knows which function each task calls, and with the results of which other tasks. When a
+# worker dies, the scheduler therefore has other workers recompute the results that only the dead one held, and whatever
+# they need for this. Such a recovery works only if *everything* is a task, which is why our tasks load their own
+# tokens, and why even $W$ is one. Data that the client itself had sent (`client.scatter`) would be lost with the worker
+# that held them. A *nanny*, a small process beside each worker, starts a replacement, for which Dask gives it 15
+# seconds and our `connect` an hour.
 #
 # Take twenty-four shards and two workers. The first process that reaches the rows of shard 12 is killed there, by the
 # signal that no program can catch. All results that it held are lost with it, and until the nanny has started another
@@ -599,10 +601,10 @@ show(
 # were laid out beforehand.** If the dead worker held a prefix $b_i$, Dask recomputes it, and whatever it was made from
 # that no other worker holds.
 #
-# Rounding depends on where the brackets are, so a different tree can give different last bits. The same is true of
-# workers with another processor or another BLAS, the library that computes matrix products: on machines that differ,
-# expect twelve digits. If a task kills every worker that takes it, Dask gives up at the fourth, with the error
-# `KilledWorker`. A run cannot survive the death of its scheduler, and section 6 says what the client then reports.
+# Rounding depends on where the brackets are, so a different tree can give different last bits. It also depends on the
+# processor and on the BLAS, the library that computes matrix products: on machines that differ, expect twelve digits to
+# agree. If a task kills every worker that takes it, Dask gives up at the fourth, with the error `KilledWorker`. A run
+# cannot survive the death of its scheduler; section 6 says what the client then reports.
 #
 # ## 5. A million tokens measured, a billion estimated
 #
@@ -610,18 +612,18 @@ show(
 # one token costs $2 m d$ FLOPs for the logarithms of its features and $2 m e$ for adding to the state. Reading costs
 # the same, so both passes together cost $4 m (d + e)$ FLOPs per token.
 #
-# Let there be $N$ shards and $p$ workers. Suppose that a worker takes $t$ seconds for both passes over a shard, loading
-# included, and that the scheduler takes $a$ seconds for each task. There are $3N - 1$ tasks: $N$ leave states, $N - 1$
-# merge them, and $N$ read. Leaving out the merges themselves, which are short, we expect a time of
+# With $N$ shards there are $3N - 1$ tasks: $N$ leave states, $N - 1$ merge them, and $N$ read. Suppose that each of $p$
+# workers takes $t$ seconds for both passes over a shard, loading included, and that the scheduler takes $a$ seconds for
+# each task. Leaving out the merges themselves, which are short, we expect a time of
 #
 # $$T(L) \approx \Bigl\lceil \frac{N}{p} \Bigr\rceil\, t + a\, (3 N - 1) .$$
 #
 # The first term assumes a good *load balance*: no worker waits while another still has two shards to do.
 #
 # The cells below measure $t$ on one shard of 16,384 tokens, on all workers at once because they share one memory, and
-# $a$ on tasks that do nothing. From these two numbers they predict the times of longer texts. Then they measure texts
-# of up to a million tokens, in float32. Each task returns only the mean of its rows, because a million rows would be
-# too many to send back. Each worker also reports its *peak memory*, the most that it has ever held.
+# $a$ on tasks that do nothing. From these two numbers they predict the times of longer texts, and then they measure
+# texts of up to a million tokens, in float32. Each task returns only the mean of its rows, because a million rows would
+# be too many to send back. Each worker also reports its *peak memory*, the most that it has ever held.
 #
 # **Before you run this:** two workers read a text in shards of 16,384 tokens. It grows sixteenfold, from 65,536 tokens
 # to a million. Does the peak memory of a worker grow sixteenfold, double, or hardly change?
@@ -728,12 +730,12 @@ for name in flops:
 #
 # Here exact attention is organised as in *Ring Attention* (Liu et al., 2023): keys and values travel round a ring of
 # workers, so that each worker sees those of all the others while it computes. The transfer is hidden behind the
-# arithmetic. But no ring changes $L^2$. With states, the amount sent does not grow with the text: for this one head the
-# transfer takes 0.4 ms, in four rounds up the tree and four back, and a model has many heads.
+# arithmetic, but no ring changes $L^2$. With states, the amount sent does not grow with the text: for this one head the
+# transfer takes 0.4 ms, in four rounds up the tree and four back, although a model has many heads.
 #
 # The assumed rate is typical of large matrix products. The next cell prints the rate of a core that also loads tokens
-# and computes exponentials. At the measured rate, the time of FAVOR+ grows like $L$, and that of exact attention like
-# $L^2$.
+# and computes exponentials, and the figure shows the times at this measured rate, which grow like $L$ with FAVOR+ and
+# like $L^2$ with exact attention.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 lengths = 2.0 ** np.arange(14, 31)
@@ -766,8 +768,7 @@ show(
 # %% [markdown]
 # ## 6. Other machines, and what can go wrong
 #
-# The functions of this lesson do not say where the workers are. To use workers on other machines, type in a shell on
-# each of them
+# The functions of this lesson do not say where the workers are. To use other machines, type in a shell on each of them
 #
 # ```
 # dask scheduler --host 10.0.0.1                   # on one of them
@@ -777,14 +778,14 @@ show(
 # and here `client = connect("tcp://10.0.0.1:8786")`. Nothing else changes, except that section 4 marks its kill in a
 # local file, so it works on one machine only. Three points to note:
 #
-# - All machines need the same Python and the same packages, including this course. Functions that you define in a
-#   notebook travel with their tasks.
-# - Anybody who can reach the scheduler or a worker can run any program there, without a password. Keep them on a
+# - All machines need the same Python and the same packages, including this course, whereas functions that you define in
+#   a notebook travel with their tasks.
+# - Anybody who can reach the scheduler or a worker can run any program there, without a password, so keep them on a
 #   private network, or require certificates (TLS).
 # - A function takes along the global variables that it names. A large array among them would travel with each task, so
 #   make it a task of its own, as we did with $W$.
 #
-# The next cell first calls an address where nobody listens. Then two workers compute the states of eight shards, of
+# The next cell first calls an address where nobody listens, and then two workers compute the states of eight shards, of
 # which one is too narrow and one is empty.
 #
 # **Before you run this:** how many of the eight states are computed: none, as in a pool, or four, or six?
@@ -839,8 +840,8 @@ print(f"client: {client.status}")
 # %% [markdown]
 # ## 7. Sequence parallelism in practice
 #
-# Sharing one text among machines is called *sequence parallelism* or *context parallelism*. It is used in training and
-# for long prompts, on GPUs, with their makers' libraries instead of Dask. The table lists what each system sends
+# Sharing one text among machines is called *sequence parallelism* or *context parallelism*; it is used in training and
+# for long prompts, on GPUs and with their makers' libraries instead of Dask. The table lists what each system sends
 # between machines, according to its paper or pull request, as of September 2026:
 #
 # | system, and when | what is sent between machines |
@@ -872,7 +873,7 @@ print(f"client: {client.status}")
 # - Each shard is loaded twice, because there are two passes. Causal rows cost one pass more than on one machine, which
 #   reads once from left to right. With two workers little is gained.
 # - A task costs the scheduler milliseconds, so a shard must have thousands of tokens, not dozens.
-# - On fast GPUs the rounds of a scan begin to matter. There one uses other scans and, instead of Dask, libraries
+# - On fast GPUs, where the rounds of a scan begin to matter, one uses other scans and, instead of Dask, libraries
 #   without a scheduler, such as MPI or NCCL.
 # - Many machines help with the length, not with recall. How much a state of this size still recalls of so many tokens
 #   is another question, to which lesson 12 has a sobering answer.
