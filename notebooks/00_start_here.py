@@ -139,10 +139,10 @@ for word, weight in zip(words, weights / weights.sum(), strict=True):
 print(f"output {(weights * values).sum() / weights.sum():.2f}")
 
 # %% [markdown]
-# Every query is compared with every key, which makes $L^2$ comparisons for $L$ words. Suppose the exponential were, at
-# least approximately, an inner product of two lists of $F$ numbers,
+# Every query is compared with every key, which makes $L^2$ comparisons for $L$ words. To avoid them, suppose the
+# exponential were, at least approximately, an inner product of two lists of $F$ numbers,
 # $e^{q^\top k/\sqrt d} \approx \varphi(q)^\top \varphi(k)$. Then the query could be taken out of the sum in the
-# numerator, and in the same way out of the denominator:
+# numerator, and likewise out of the denominator:
 #
 # $$\sum_j \varphi(q_i)^\top \varphi(k_j)\; v_j^\top = \varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j^\top .$$
 #
