@@ -438,7 +438,7 @@ for band in reversed(BANDS):
 # %% [markdown]
 # ### Error rates of the five windows
 #
-# Read the table from the bottom to the top.
+# Read the table from the bottom up: the windows get narrower.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 print_table(("softmax", 0, 0), *(("window", band, 0) for band in BANDS))
@@ -816,7 +816,7 @@ with open(data.FOLDER / "antibody_curve.csv", encoding="utf-8", newline="") as f
 # - Directions that are trained for longer, or together with a window, were not tried.
 # - A head that finds single keys far away, such as a copy of a name, gets their mean instead, which may be what matters
 #   on chemical reactions or long documents.
-# - The model was trained with softmax attention. Trained with a window and one mean key from the start, it might not
+# - The model was trained with softmax attention; trained with a window and one mean key from the start, it might not
 #   need the rest.
 # - The mean of all keys includes later ones. In a causal row, `joint_attention` takes the mean of the keys before its
 #   band, but no causal model was tried.
