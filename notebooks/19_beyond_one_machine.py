@@ -54,7 +54,8 @@ QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody w
 #
 # - *Plain* linear attention adds $\varphi(k)\, [v, 1]^\top$ for each token, so $\oplus$ is addition.
 # - *FAVOR+* keeps maxima $c$ and sums relative to them, and $\oplus$ is `attention.merge` of lesson 12.
-# - *Decay* multiplies the state by a number $a$, $0 \le a \le 1$, before it adds a token. If $a < 1$, old tokens fade.
+# - *Decay* multiplies the state by a number $a$, $0 \le a \le 1$, before it adds a token, so that old tokens fade if
+#   $a < 1$.
 # - *Channel gates* give each channel (one of the $d$ rows of the state) such a number of its own, which may depend on
 #   the token.
 # - *The delta rule* first looks up what the state returns for the key, and then writes only the difference:
@@ -150,9 +151,9 @@ for name, (leave, join) in RULES.items():
 # %% [markdown]
 # **All six rules are associative, but under decay, gates and the delta rule two shards must not change places.** The
 # reason is that under these three a later token fades or corrects what an earlier one wrote. A program that joins
-# results in the order in which they arrive is therefore right for the two sums, plain and FAVOR+, but wrong for these
-# three, and raises no error. In exact attention a sum over all cached rows does not depend on their order, but their
-# number grows with the shard.
+# results in the order in which they arrive is right for the two sums, plain and FAVOR+, but wrong for these three, and
+# raises no error. In exact attention a sum over all cached rows does not depend on their order, but their number grows
+# with the shard.
 #
 # ## 2. A tree and a scan
 #
@@ -285,7 +286,7 @@ show(
 #
 # Now we write the tasks themselves. Each receives a function `load` and the number $i$ of its shard and *loads the
 # tokens itself*; sections 4 and 5 show why it does not receive them as an argument. A folded cell contains the same two
-# tasks for decay and for the delta rule.
+# tasks for decay and the delta rule.
 
 
 # %%
@@ -608,9 +609,9 @@ show(
 #
 # ## 5. A million tokens measured, a billion estimated
 #
-# How long does a long text take? We count FLOPs, the additions and multiplications of floating-point numbers. Absorbing
-# one token costs $2 m d$ FLOPs for the logarithms of its features and $2 m e$ for adding to the state. Reading costs
-# the same, so both passes together cost $4 m (d + e)$ FLOPs per token.
+# To predict how long a long text takes, we count FLOPs, the additions and multiplications of floating-point numbers.
+# Absorbing one token costs $2 m d$ FLOPs for the logarithms of its features and $2 m e$ for adding to the state.
+# Reading costs the same, so both passes together cost $4 m (d + e)$ FLOPs per token.
 #
 # With $N$ shards there are $3N - 1$ tasks: $N$ leave states, $N - 1$ merge them, and $N$ read. Suppose that each of $p$
 # workers takes $t$ seconds for both passes over a shard, loading included, and that the scheduler takes $a$ seconds for
@@ -829,8 +830,8 @@ except ValueError as error:
 # %% [markdown]
 # What if the scheduler dies? The client notices the broken connection at once, and every future raises an error,
 # whether its task was done or not: "Client lost the connection to the scheduler". If no connection breaks, as when a
-# machine is cut off, the timeout of `gathered` ends the wait. What was computed is then lost, because no process knows
-# any more which worker holds it. Long computations therefore write *checkpoints*, their intermediate results, to disk.
+# machine is cut off, the timeout of `gathered` ends the wait. What was computed is lost, because no process knows any
+# more which worker holds it, so long computations write *checkpoints*, their intermediate results, to disk.
 
 # %%
 client.close()
