@@ -8,12 +8,12 @@
 # > count its kernels and its memory traffic on any computer, and bound its time with the roofline model.
 #
 # What changes when another machine does the arithmetic? In our code hardly anything: one line chooses the library, and
-# every function calls the library of its arrays. But a *GPU*, a graphics processing unit, runs beside the program and
-# not inside it. It takes its work from a queue, has its own memory, and is fast only on large arrays.
+# every function calls the library of its arrays. But a *GPU*, a graphics processing unit, runs beside the program
+# rather than inside it: it takes its work from a queue, has its own memory, and is fast only on large arrays.
 #
-# All cells run on NumPy, and with `PERFORMER_BACKEND=cupy` on a GPU, through CuPy, which is NumPy for GPUs (here
-# version 14). Sections 1 to 5 need no device. Section 6 compares ten predictions, made before any GPU was measured,
-# with what one H100 did.
+# All cells run on NumPy or, with `PERFORMER_BACKEND=cupy`, on a GPU through CuPy (here version 14), which is NumPy for
+# GPUs. Sections 1 to 5 need no device, and Section 6 compares ten predictions, made before any GPU was measured, with
+# what one H100 did.
 
 # %%
 import functools
@@ -35,12 +35,12 @@ xp = get_backend()
 # %% [markdown]
 # ## 1. Two memories and a link between them
 #
-# `get_backend()` returns the library named in its argument or in the environment variable `PERFORMER_BACKEND`, or
-# raises an error that says what is missing. The *host* is the CPU with its memory, and the *device* is the GPU with its
-# own. Three rules keep the two memories apart.
+# The *host* is the CPU with its memory, and the *device* is the GPU with its own. `get_backend()` returns the library
+# named in its argument or in the environment variable `PERFORMER_BACKEND`, or raises an error that says what is
+# missing. Three rules keep the two memories apart.
 #
-# 1. Random numbers are drawn on the host, from one generator, in float64, and then moved. The same seed therefore
-#    gives the same $W$ on every backend.
+# 1. Random numbers are drawn on the host, from one generator, in float64, and then moved, so the same seed gives the
+#    same $W$ on every backend.
 # 2. `xp.asarray(x)` and `to_like(x, like)` move an array to the device; the second gives it the dtype of `like`.
 # 3. `to_host(x)` waits for the device and copies an array back. Nothing else should cross.
 
@@ -53,8 +53,8 @@ output = to_host(attention.favor_attention(q, k, v, W))
 print(f"W {W.dtype}, q {q.dtype}; on the host: {output.dtype} of shape {output.shape}")
 
 # %% [markdown]
-# How often should data cross? All our examples use an H100 (SXM). According to its data sheet, its memory moves 3.35
-# TB/s. The link to the host, PCIe 5 with 16 lanes, moves 128 GB/s in both directions together.
+# How often should data cross? According to its data sheet, the memory of an H100 (SXM), which all our examples use,
+# moves 3.35 TB/s, and the link to the host, PCIe 5 with 16 lanes, moves 128 GB/s in both directions together.
 #
 # **Before you run this:** the queries, keys and values of 65,536 tokens in 8 heads go to the device. By what factor is
 # this slower than moving them through the device's own memory: 5, 50 or 500?
@@ -66,7 +66,7 @@ for name, rate in {"the memory": 3.35e12, "the link, one way": 128e9 / 2}.items(
 print(f"ratio {3.35e12 / (128e9 / 2):.0f}")
 
 # %% [markdown] tags=["answer"]
-# They take some 50 times as long through the link, because one direction gets half of its rate.
+# Through the link they take some 50 times as long, because one direction gets half of its rate.
 
 # %% [markdown]
 # ## 2. A launch is not the work
@@ -78,11 +78,11 @@ print(f"ratio {3.35e12 / (128e9 / 2):.0f}")
 # you call `xp.exp(x)`, CuPy *launches* a kernel: it puts the kernel into a queue, called a *stream*, and at once
 # returns an array whose numbers do not exist yet.
 #
-# A clock that you read right after the launch has measured only the launch. To time the work, call the function once,
+# If you read a clock right after the launch, you have timed only the launch. To time the work, call the function once,
 # because the first call compiles it, and then wait with `synchronize()` before you start the clock and again before you
 # stop it. In the next cell, a thread that works through its tasks in order acts as a stream and gets three tasks of 20
-# ms each; then this computer's backend gets a matrix product. In NumPy the call does the work itself, so its two times
-# agree.
+# ms each; then this computer's backend gets a matrix product, whose two times agree in NumPy, where the call does the
+# work itself.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 stream = ThreadPoolExecutor(max_workers=1)  # a model of a queue: first in, first out
@@ -113,10 +113,9 @@ for name, (early, late) in {"model, 3 tasks of 20 ms": model, "product, backend"
 # $$\text{start}_i = \max\bigl(\text{launched}_i,\ \text{end}_{i-1}\bigr), \qquad
 # \text{end}_i = \text{start}_i + t_i .$$
 #
-# If the host never waits, then $\text{launched}_i = i\,a$. For $n$ kernels of about the same length, the total is then
-# hardly more than the larger of $n a$ and $\sum_i t_i$: whichever is slower, launching or computing, hides the other.
-# But if the host *reads a value*, it must wait for the kernel that computes this value, and meanwhile the queue runs
-# empty.
+# If the host never waits, then $\text{launched}_i = i\,a$, and $n$ kernels of about the same length take hardly more in
+# total than the larger of $n a$ and $\sum_i t_i$: whichever is slower, launching or computing, hides the other. But if
+# the host *reads a value*, it must wait for the kernel that computes this value, and meanwhile the queue runs empty.
 #
 # **Before you run this:** eight kernels of 30 µs each, with launches of 10 µs, take 250 µs in all. How long do they
 # take if the host reads a value after each of them?
@@ -162,21 +161,21 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# With a read after each they take 320 µs, which is the sum of all launches and all work.
+# With a read after each they take 320 µs, the sum of all launches and all work.
 
 # %% [markdown]
 # **A read after each kernel costs more than its few bytes, because host and device take turns.** If each kernel is
-# shorter than its launch, the host sets the pace, and a faster GPU would not help at all.
+# shorter than its launch, the host sets the pace, and a faster GPU would not help.
 #
 # ## 3. Where a read hides
 #
-# Nobody writes "wait here". But any operation that asks for the value of an array on the device must wait for it. Both
-# `float(x)` and `if x > 0`, which asks for a `bool`, do so. To find such places on any computer, we keep a record.
+# Nobody writes "wait here", but any operation that asks for the value of an array on the device must wait for it,
+# whether you write `float(x)` or `if x > 0`, which asks for a `bool`. How can we find such places on any computer?
 # Python turns every operation on an array, and every request for its value, into a call of one of the array's methods.
 # In a `paper.Paper` these methods let NumPy compute, and note in a `Ledger` each kernel that a GPU would launch and
-# each read. The ledger is a model. An operation that makes a new array counts as one kernel. A *view*, such as a slice
-# or a transpose, counts as none, and a product of arrays that are not stored row after row counts as several, as in
-# CuPy's source.
+# each read. The ledger is a model, in which an operation that makes a new array counts as one kernel, a *view*, such as
+# a slice or a transpose, as none, and a product of arrays that are not stored row after row as several, as in CuPy's
+# source.
 #
 # **Before you run this:** which of these ten lines ask for a value: `2 * x + 1`, `float(x[0])`,
 # `1 if x[0] > 0 else 0`, `range(int(x[2]))`, `f"{x}"`, `x[x > 0]`, `np.asarray(x)`, `np.exp(x)`,
@@ -195,8 +194,8 @@ for line in lines.replace("\n", " ").split("; "):
 
 # %% [markdown] tags=["answer"]
 # Six of the ten lines ask for a value: `float`, `if`, `range`, the text, the mask as an index, and `np.asarray`. The
-# mask is the least obvious: how many entries `x[x > 0]` has is itself a value. CuPy answers the first five. It refuses
-# `np.asarray(x)` with a `TypeError` instead of waiting silently, and it computes `np.exp(x)` on the device.
+# mask is the least obvious: how many entries `x[x > 0]` has is itself a value. CuPy answers the first five, refuses
+# `np.asarray(x)` with a `TypeError` instead of waiting silently, and computes `np.exp(x)` on the device.
 
 # %% [markdown]
 # Does the package itself read values? `paper.recorded` runs a function on such arrays, and returns the ledger and the
@@ -212,20 +211,20 @@ for name, causal in (("all-to-all", False), ("causal", True)):
 # %% [markdown]
 # No line of `favor_attention` reads a value. **A condition on values becomes `xp.where`, which computes both sides and
 # reads nothing.** On a GPU the function does not even check that its inputs are finite, because the check would be a
-# read. A NaN in the input is then not reported, but it shows up in the result.
+# read; a NaN in the input is not reported, but it shows up in the result.
 #
 # ## 4. Count launches
 #
 # Causal attention has eight times as many kernels, because a causal row must not depend on later keys, not even through
 # a maximum (lesson 12). On a CPU the package looks at the values, and takes one maximum per chunk where this does no
-# harm. On a GPU looking would be a read. There the package forms sets of keys, each with a maximum of its own, so that
+# harm. On a GPU looking would be a read, so there the package forms sets of keys, each with its own maximum, such that
 # each row sees each earlier key in exactly one of them.
 #
-# The sets come from repeated *halving*. In every pair of tokens the later one sees the earlier one. In every group of
+# The sets come from repeated *halving*: in every pair of tokens the later one sees the earlier one, in every group of
 # four the later two see the earlier two, and so on in groups of eight and sixteen, each time relative to the maximum of
-# the earlier half. All halves of one size form one *level*, which is computed by the same two dozen or so kernels.
-# Lesson 20 uses these levels. The package halves within blocks of 64 tokens, or of about $\sqrt C$ in a chunk of $C$
-# where that is more. A row sees the blocks before its own through their states.
+# the earlier half. All halves of one size form one *level* (lesson 20 uses these), computed by the same two dozen or so
+# kernels. The package halves within blocks of 64 tokens, or of about $\sqrt C$ in a chunk of $C$ where that is more,
+# and a row sees the blocks before its own through their states.
 #
 # **Before you run this:** for one head, a causal chunk of 64 tokens needs 188 kernels. How many does a chunk of 16,384
 # need: about 200, about 3,000 or about 48,000?
@@ -249,20 +248,20 @@ for tokens in (64, 256, 1024, 4096, 16_384):
 # Eight heads need six more kernels, for reshapes that must copy.
 
 # %% [markdown]
-# How long must a chunk be? Long enough for its work to hide its launches. For each kernel the ledger also counts the
-# bytes, the *FLOPs* (additions and multiplications of floating-point numbers) and the exponentials. Suppose that in one
-# second a device can move $B$ bytes, do $P$ FLOPs and compute $R$ exponentials. A kernel is no faster than the slowest
-# of the three allows, and $n$ kernels run one after another. The launches of a chunk are thus hidden if a launch takes
-# at most
+# How long must a chunk be? Long enough for its work to hide its launches. To time this work, the ledger also counts the
+# bytes, the *FLOPs* (additions and multiplications of floating-point numbers) and the exponentials of each kernel.
+# Suppose that per second a device can move $B$ bytes, do $P$ FLOPs and compute $R$ exponentials. Because a kernel is no
+# faster than the slowest of the three allows, and $n$ kernels run one after another, the launches of a chunk are hidden
+# if each takes at most
 #
 # $$a \le \frac1n \sum_{i=1}^n \max\Bigl(\frac{\text{bytes}_i}{B},\ \frac{\text{FLOPs}_i}{P},\
 # \frac{\text{exps}_i}{R}\Bigr) .$$
 #
 # The rates below are assumptions: what kernels with enough work are said to reach on an H100, somewhat below the data
-# sheet's peaks. $P$ depends on the type of the numbers: `fp32` is float32. In *TF32*, *tensor cores*, units for matrix
-# products, round the factors of a float32 product to 10 of their 23 bits of mantissa and add in float32. *bfloat16*
-# (`bf16`) is the upper half of a float32, with the same range and 7 bits. $R$ is computed from 132 *multiprocessors*,
-# the cores of this GPU, each with 16 exponentials per cycle.
+# sheet's peaks. $P$ depends on the type of the numbers: besides float32 (`fp32`) there is *TF32*, in which *tensor
+# cores*, units for matrix products, round the factors of a float32 product to 10 of their 23 bits of mantissa and add
+# in float32, and *bfloat16* (`bf16`), the upper half of a float32, with the same range and 7 bits. $R$ follows from 132
+# *multiprocessors*, the cores of this GPU, each with 16 exponentials per cycle.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 RATES = {"bytes": 3.0e12, "fp32": 50e12, "tf32": 400e12, "bf16": 790e12, "exps": 3.6e12}
@@ -291,22 +290,22 @@ for tokens in (256, 1024, 4096, 16_384):
 
 # %% [markdown]
 # **A long chunk needs hardly more kernels than a short one, so a text in long chunks needs few launches.** At the
-# assumed rates, four times the tokens in a chunk leave about four times as long for each launch. With 256 tokens a
-# launch may take less than a microsecond, and with 16,384 some 25 µs, or 44 all-to-all. We assume that a launch from
-# Python takes 10 µs. On a GPU the package therefore takes chunks of 16,384 tokens, `attention.DEVICE_CHUNK`, and not
-# more, because the memory for the features grows with the chunk.
+# assumed rates, four times the tokens in a chunk leave about four times as long for each launch: with 256 tokens less
+# than a microsecond, and with 16,384 some 25 µs in causal attention and 44 in all-to-all. Since we assume that a launch
+# from Python takes 10 µs, the package takes chunks of 16,384 tokens on a GPU (`attention.DEVICE_CHUNK`), and not more,
+# because the memory for the features grows with the chunk.
 #
 # ## 5. The roofline
 #
 # How fast could the algorithm be at best? Suppose that it needs $N$ FLOPs and must move at least $M$ bytes. Its
-# *arithmetic intensity* is $I = N / M$, and it can reach at most $\min(P, B I)$ FLOP/s. As a function of $I$ this
-# *roofline model* is a slope, followed by a flat roof from $I = P / B$ on. On the slope an algorithm is *memory-bound*,
-# under the flat roof *compute-bound*.
+# *arithmetic intensity* is $I = N / M$, so at $B$ bytes per second it can reach at most $\min(P, B I)$ FLOP/s. As a
+# function of $I$ this *roofline model* is a slope, followed by a flat roof from $I = P / B$ on. On the slope an
+# algorithm is *memory-bound*, under the flat roof *compute-bound*.
 #
-# We count for one head of FAVOR+ with $L$ queries and keys, values of $e$ numbers, and $b$ bytes per number. All-to-all
+# Take one head of FAVOR+ with $L$ queries and keys, values of $e$ numbers, and $b$ bytes per number. All-to-all
 # attention has four products: $q W^\top$ and $k W^\top$ with $2 L m d$ FLOPs each, the state $\varphi(k)^\top v$ and
-# what the queries read from it, with $2 L m e$ each. The algorithm must at least read $q$, $k$ and $v$ and write the
-# result:
+# what the queries read from it, with $2 L m e$ each. Because the algorithm must at least read $q$, $k$ and $v$ and
+# write the result, it has
 #
 # $$N = 4 L m (d + e), \qquad M = b L (2 d + 2 e), \qquad I = \frac{2 m}{b}, \qquad
 # \text{and } 2 L m \text{ exponentials.}$$
@@ -347,16 +346,16 @@ print(f", and the roof is flat from {RATES['bf16'] / RATES['bytes']:.0f} on")
 
 # %% [markdown] tags=["answer"]
 # FLOPs set the bound in float32, and bytes set it in TF32 and bfloat16; exponentials never do. In bfloat16 the result
-# is close: 256 features make 256 FLOPs per byte, and from 263 on the limit would be the tensor cores.
+# is close, because 256 features make 256 FLOPs per byte, and from 263 on the limit would be the tensor cores.
 
 # %% [markdown]
-# The bound says what the algorithm needs. The package, however, launches one kernel per operation, and each reads its
-# arrays from memory and writes its result back. Take the logarithms $h$ of the features and their maxima $c$: one
-# kernel writes $h - c$ to memory, and the next reads it and writes $e^{h - c}$. This detour gains nothing, because the
-# same thread could take the exponential at once. *Kernel fusion* merges the two kernels into one, which reads once and
-# writes once. In CuPy it takes one line, `cupy.ElementwiseKernel("T h, T c", "T y", "y = exp(h - c)", "exp_minus")`.
-# *FlashAttention* fuses all of exact attention into one kernel, which never writes the weights. In the figure, the two
-# marks at the lower left show the package.
+# The bound says what the algorithm needs, but the package launches one kernel per operation, and each reads its arrays
+# from memory and writes its result back. Take the logarithms $h$ of the features and their maxima $c$: one kernel
+# writes $h - c$ to memory, and the next reads it and writes $e^{h - c}$, although the same thread could take the
+# exponential at once. *Kernel fusion* merges the two kernels into one, which reads once and writes once. In CuPy it
+# takes one line, `cupy.ElementwiseKernel("T h, T c", "T y", "y = exp(h - c)", "exp_minus")`. *FlashAttention* even
+# fuses all of exact attention into one kernel, which never writes the weights. In the figure, the two marks at the
+# lower left show the package.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 marks = {}
@@ -403,14 +402,14 @@ show(
 )
 
 # %% [markdown]
-# With one kernel per operation, the package does 6 FLOPs per byte in all-to-all attention and 1.4 in causal attention.
-# At the assumed rates it is memory-bound, and fusion is what would move its marks to the right.
+# With one kernel per operation, the package does 6 FLOPs per byte in all-to-all attention and 1.4 in causal attention,
+# so at the assumed rates it is memory-bound, and fusion is what would move its marks to the right.
 #
 # ## 6. Ten predictions and one H100
 #
-# On a machine with CuPy and a GPU, `make bench-gpu` measures all this and records it in `benchmarks/gpu.json`. Here are
-# ten *predictions* for an H100, with 65,536 tokens, 8 heads and 256 features. A prediction is refuted if the recorded
-# number differs from it by half of it or more.
+# How good is this model? On a machine with CuPy and a GPU, `make bench-gpu` measures all this and records it in
+# `benchmarks/gpu.json`. Here are ten *predictions* for an H100, with 65,536 tokens, 8 heads and 256 features; one is
+# refuted if the recorded number differs from it by half of it or more.
 #
 # | | predicted | assumed |
 # |---|---|---|
@@ -497,19 +496,19 @@ for tokens in record["exact"]:
 # %% [markdown]
 # **On this H100, four of the ten predictions are refuted, and attention takes more than twice as long as predicted.** A
 # copy moves 2.97 TB/s, and a launch keeps Python busy for 10.2 µs, nearly as assumed. But $e^{h - c}$ in two kernels
-# takes 0.335 ms and not 0.179 ms, so these kernels move about half as many bytes per second as a copy. All-to-all
-# attention takes 2.55 times as long as predicted. A text of 1,024 tokens takes as long as 87.4 launches, although the
-# ledger counts 24 kernels, so presumably Python does more than launch them. Prediction 6 is not off by half, but at
-# 65,536 tokens exact attention in bfloat16 takes only 1.84 times as long as all-to-all features in float32. In the
-# causal case, exact attention in bfloat16 is faster than FAVOR+ in float32 at each of the four lengths; in float32 it
-# is slower at 65,536 tokens.
+# takes 0.335 ms instead of 0.179 ms, so these kernels move about half as many bytes per second as a copy, and
+# all-to-all attention takes 2.55 times as long as predicted. A text of 1,024 tokens takes as long as 87.4 launches,
+# although the ledger counts 24 kernels, so presumably Python does more than launch them. Prediction 6 is not off by
+# half, but at 65,536 tokens exact attention in bfloat16 takes only 1.84 times as long as all-to-all features in
+# float32. In the causal case, exact attention in bfloat16 is faster than FAVOR+ in float32 at each of the four lengths,
+# whereas in float32 it is slower at 65,536 tokens.
 #
 # Several devices or computers can share a text that is too long for one: see lesson 19.
 #
 # ## Take away
 #
 # - `to_like` and `xp.asarray` move arrays to the device; `to_host` waits and brings them back.
-# - A call launches. Read a clock only after `synchronize()`, and call once before you time.
+# - A call only launches: read a clock after `synchronize()`, and call once before you time.
 # - `float`, `if`, `print` and a mask as an index are reads. Use `xp.where`.
 # - A chunk needs about as many kernels whatever its length, so on a GPU chunks should be long.
 # - At the assumed rates, operations on whole arrays are memory-bound: fuse them.
@@ -517,10 +516,10 @@ for tokens in record["exact"]:
 #
 # ## Where it breaks
 #
-# - The ledger assumes that every kernel runs at full speed. It knows neither caches nor *occupancy*, the threads that a
-#   multiprocessor has at work as a fraction of those that it can hold.
-# - The counts are for FAVOR+ with $d = 64$ and 256 features. Whether features are good enough is what lesson 17 asks
-#   of a real model.
+# - The ledger assumes that every kernel runs at full speed, and knows neither caches nor *occupancy*, the threads that
+#   a multiprocessor has at work as a fraction of those that it can hold.
+# - The counts are for FAVOR+ with $d = 64$ and 256 features. Whether features are good enough is what lesson 17 asks of
+#   a real model.
 #
 # ## Exercises
 #
