@@ -29,38 +29,39 @@ from performer_course.figures import COLORS, show, trend
 # %% [markdown]
 # ## 1. A sum over pairs
 #
-# Masses $m_j$ are at the points $y_j$ of a line, $j = 1, \dots, N$. The potential at a point $x_i$ is
+# Put masses $m_j$ at the points $y_j$ of a line, $j = 1, \dots, N$. At a point $x_i$ their potential is
 #
 # $$u_i = \sum_{j=1}^N K_{ij}\, m_j, \qquad K_{ij} = \frac{1}{|x_i - y_j|} .$$
 #
-# This sum has the form of attention: a matrix of pairs times a column of values. For $n$ points it costs $nN$
+# This sum has the form of attention, a matrix of pairs times a column of values, and for $n$ points it costs $nN$
 # divisions. The crudest way to save work is a *cut-off*, which leaves out all pairs that are farther apart than some
-# distance. But $1/r$ decays slowly, and there are many distant masses; section 4 measures what a cut-off loses. **Where
-# a kernel decays slowly, what is far away must be summarised and not dropped.**
+# distance. But because $1/r$ decays slowly, the many distant masses matter, and section 4 measures what a cut-off
+# loses. **Where a kernel decays slowly, what is far away must be summarised and not dropped.**
 #
 # ## 2. One cluster, seen from afar
 #
-# Let the masses be near a centre $c$, and let $x$ be to the right of all of them. Write $t = x - c$ for the distance of
-# $x$ from the centre and $s_j = y_j - c$ for the position of a mass within its cluster. Where $|s_j| < t$, the kernel
-# is a geometric series:
+# How can we summarise distant masses? Let the masses be near a centre $c$, and let $x$ be to the right of all of them.
+# Write $t = x - c$ for the distance of $x$ from the centre and $s_j = y_j - c$ for the position of a mass within its
+# cluster. Where $|s_j| < t$, the kernel is a geometric series:
 #
 # $$\frac{1}{x - y_j} = \frac1t \cdot \frac{1}{1 - s_j/t}
 # = \sum_{p=0}^\infty \frac{1}{t^{p+1}} \cdot s_j^p .$$
 #
-# Each term is a function of the point, $1/t^{p+1}$, times a function of the mass, $s_j^p$. The terms are therefore
-# *features*. If we keep the first $P$ of them, we can move the brackets as in lesson 10:
+# Each term is a function of the point, $1/t^{p+1}$, times a function of the mass, $s_j^p$. Such functions are
+# *features*, so if we keep the first $P$ terms, we can move the brackets as in lesson 10:
 #
 # $$u(x) \approx \sum_{p=0}^{P-1} \frac{M_p}{t^{p+1}}, \qquad M_p = \sum_j m_j\, s_j^p .$$
 #
-# This is a *multipole expansion*. The numbers $M_p$ are the *moments* of the cluster; $M_0$ is its total mass.
-# Computing them takes $NP$ operations, and after that each point takes $P$. If $x$ is to the left of the masses, so
+# This is a *multipole expansion*, and the numbers $M_p$ are the *moments* of the cluster; $M_0$ is its total mass.
+# Computing them takes $NP$ operations, after which each point takes only $P$. If $x$ is to the left of the masses, so
 # that $t < 0$, the sum gets the factor $\operatorname{sign}(t)$.
 #
-# The error is known exactly. The first $P$ terms of a geometric series with ratio $a = s_j/t$ add up to
-# $(1 - a^P)/(1 - a)$, so the fraction $a^P$ of the whole is missing. **If all masses are positive and
-# $|s_j| \le \delta\,|t|$, $P$ moments leave an error of at most $\delta^P u(x)$.** Everything depends on $\delta$, the
-# radius of the cluster divided by the distance from its centre. Two sets of points are called *well separated* if there
-# is such a $\delta < 1$; in $\mathbb{R}^d$ the condition is $\|y_j - c\| \le \delta\, \|x_i - c\|$ for all pairs.
+# What do we lose with the other terms? The first $P$ terms of a geometric series with ratio $a = s_j/t$ add up to
+# $(1 - a^P)/(1 - a)$, so exactly the fraction $a^P$ of the whole is missing. **If all masses are positive and
+# $|s_j| \le \delta\,|t|$, $P$ moments leave an error of at most $\delta^P u(x)$.** Everything therefore depends on
+# $\delta$, the radius of the cluster divided by the distance from its centre. Two sets of points are called *well
+# separated* if there is such a $\delta < 1$; in $\mathbb{R}^d$ the condition is $\|y_j - c\| \le \delta\, \|x_i - c\|$
+# for all pairs.
 
 
 # %%
@@ -105,18 +106,19 @@ print(f"P ≥ ln 10⁶ / ln 3 = {math.log(1e6) / math.log(3):.1f}")
 # The bound requires 13 moments for an error of a millionth at $\delta = \frac13$.
 
 # %% [markdown]
-# For a tolerance $\varepsilon$ the bound requires $P \ge \ln(1/\varepsilon) / \ln(1/\delta)$. Fewer moments would do,
-# because only masses at the edge of the cluster have the full ratio $\delta$, and only for the nearest point.
+# To reach a tolerance $\varepsilon$, the bound requires $P \ge \ln(1/\varepsilon) / \ln(1/\delta)$, although fewer
+# moments would do, because only masses at the edge of the cluster have the full ratio $\delta$, and only for the
+# nearest point.
 #
 # ## 3. What singular values say
 #
-# In terms of matrices, the $P$ moments replace the far block $K$ by a matrix of rank at most $P$, with errors
-# $|E_{ij}| \le \delta^P K_{ij}$. Let $\sigma_1 \ge \sigma_2 \ge \dots$ be the singular values of $K$. We measure errors
-# in the spectral norm, the most by which a matrix stretches a vector, so $\|K\| = \sigma_1$. Because no entry of $K$ is
-# negative, the entries of $Ez$ are in absolute value at most those of $\delta^P K|z|$ for each vector $z$, which gives
-# $\|E\| \le \delta^P \sigma_1$. On the other hand, no matrix of rank $P$ is closer to $K$ than $\sigma_{P+1}$ (the
-# Eckart–Young–Mirsky theorem). The singular values of a well-separated block therefore satisfy
-# $\sigma_{P+1} \le \delta^P \sigma_1$.
+# Could other features do better? In terms of matrices, the $P$ moments replace the far block $K$ by a matrix of rank at
+# most $P$, with errors $|E_{ij}| \le \delta^P K_{ij}$. We measure such errors in the spectral norm, the most by which a
+# matrix stretches a vector; if $\sigma_1 \ge \sigma_2 \ge \dots$ are the singular values of $K$, then
+# $\|K\| = \sigma_1$. Because no entry of $K$ is negative, the entries of $Ez$ are in absolute value at most those of
+# $\delta^P K|z|$ for each vector $z$, which gives $\|E\| \le \delta^P \sigma_1$. On the other hand, no matrix of rank
+# $P$, whatever its features, is closer to $K$ than $\sigma_{P+1}$ (the Eckart–Young–Mirsky theorem). The singular
+# values of a well-separated block therefore satisfy $\sigma_{P+1} \le \delta^P \sigma_1$.
 
 
 # %%
@@ -178,14 +180,14 @@ show(
 # ## 4. Near blocks small, far blocks large
 #
 # The bound $\delta^P$ does not contain the number of points. **The numerical rank of a well-separated block does not
-# depend on how many points are in it.** The block of an interval with itself has full rank, so it cannot be summarised.
-# The method does not depend on the series: for another kernel whose far blocks have low rank, the features can be
-# computed numerically. Such fast multipole methods are called *kernel independent*.
+# depend on how many points are in it.** Nor does the method depend on the series: where another kernel has far blocks
+# of low rank, its features can be computed numerically, and such fast multipole methods are called *kernel
+# independent*. What cannot be summarised is the block of an interval with itself, because it has full rank.
 #
-# Now every point acts on every point. Cut the matrix into four blocks, each of these into four, and so on. A block
-# whose two intervals have at least one interval of their size between them is replaced by $P$ moments; a block that
-# gets down to 8 points is kept as it is. A matrix stored like this is called *hierarchical*, or an H-matrix (Hackbusch,
-# 1999).
+# What do we do when every point acts on every point? We cut the matrix into four blocks, each of these into four, and
+# so on. A block whose two intervals have at least one interval of their size between them is replaced by $P$ moments; a
+# block that gets down to 8 points is kept as it is. A matrix stored like this is called *hierarchical*, or an H-matrix
+# (Hackbusch, 1999).
 
 
 # %%
@@ -256,21 +258,21 @@ show(
 # %% [markdown]
 # Near blocks take $O(N)$ operations, and far blocks take $O(NP)$ at each of $\log_2 N$ sizes. **With near blocks in
 # full and far blocks by $P$ moments, a sum over all pairs of $N$ points takes $O(NP \log N)$ operations.** The number
-# $P$ depends on the accuracy alone. At 4096 points a twentieth of the work leaves an error of five in ten thousand, and
+# $P$ depends on the accuracy alone: at 4096 points a twentieth of the work leaves an error of five in ten thousand, and
 # twice as many moments gain more than two digits. With one moment per far block this is close to the *Barnes–Hut*
 # algorithm. The fast multipole method also removes the logarithm: it computes the moments of a large block from the
 # moments of its halves, which is the first exercise, and passes the far field down from large blocks of points to their
 # halves.
 #
-# Could we manage with less: a *band* of exact entries along the diagonal, and one single low-rank matrix for all the
-# rest? Each far block above has features of its own, about its own centre. One low-rank matrix has to serve them all,
-# and it does so best for a kernel that is smooth everywhere. We therefore continue $1/r$ smoothly through the band,
-# where we have exact entries anyway: for $r < a = (b+1)/N$ by the even polynomial
+# Could we manage with less: a *band* of exact entries, $b$ on each side of the diagonal, and one single low-rank matrix
+# for all the rest? Whereas each far block above has features of its own, about its own centre, one low-rank matrix has
+# to serve them all, and it does so best for a kernel that is smooth everywhere. We therefore continue $1/r$ smoothly
+# through the band, where we have exact entries anyway: for $r < a = (b+1)/N$ by the even polynomial
 # $\frac1a \bigl(\frac{15}{8} - \frac54 (\frac ra)^2 + \frac38 (\frac ra)^4\bigr)$, which agrees with $1/r$ at $a$ in
-# value, slope and curvature. Eigenvectors give its best low-rank approximation.
+# value, slope and curvature. The eigenvectors of this smooth matrix give its best low-rank approximation.
 #
-# How much does that store? A kernel that is smooth on the scale of $b$ among $N$ points needs a rank that grows like
-# $N/b$. The band stores $N(2b + 1)$ numbers, and the low-rank matrix a multiple of $N \cdot N/b$.
+# How much does that store? The band stores $N(2b + 1)$ numbers. A kernel that is smooth on the scale of $b$ among $N$
+# points needs a rank that grows like $N/b$, so the low-rank matrix stores a multiple of $N \cdot N/b$.
 
 
 # %%
@@ -285,8 +287,8 @@ def band_and_rank(N, band, stored):
 
 
 # %% [markdown]
-# **Before you run this:** choose $b$ so that this sum is smallest. How does it grow with $N$, and how does the
-# hierarchy's storage grow? We give both the same storage, and the band gets the best $b$ of those tried. From 512
+# **Before you run this:** choose $b$ so that the sum of the two is smallest. How does it grow with $N$, and how does
+# the hierarchy's storage grow? We then give both the same storage, and the band the best $b$ of those tried. From 512
 # points to 2048, does the ratio of the band's error to the hierarchy's grow, stay about the same or shrink?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -339,16 +341,16 @@ show(
 #
 # The storage of a band and one low-rank matrix, $N(2b + 1)$ plus a multiple of $N^2/b$, is smallest where
 # $b \sim \sqrt N$, and then it is of order $N^{3/2}$, whereas the hierarchy takes $N \log N$. At moderate size such a
-# split is nevertheless good, and physicists used it long before. They built the low-rank matrix from Fourier features.
-# Ewald (1921) split $1/r$ into a short-ranged part and a smooth part. Write $1/r$ as a mixture of Gaussians of all
-# widths, and cut the mixture at $t = \alpha$:
+# split is nevertheless good, and physicists have long used one, with a low-rank matrix built from Fourier features.
+# Ewald (1921) split $1/r$ into a short-ranged part and a smooth part. To do the same, write $1/r$ as a mixture of
+# Gaussians of all widths, and cut the mixture at $t = \alpha$:
 #
 # $$\frac1r = \frac{2}{\sqrt\pi} \int_0^\infty e^{-r^2 t^2}\, dt
 # = \underbrace{\frac{\operatorname{erfc}(\alpha r)}{r}}_{t > \alpha:\ \text{narrow}}
 # + \underbrace{\frac{\operatorname{erf}(\alpha r)}{r}}_{t < \alpha:\ \text{wide}} .$$
 #
-# The narrow part is nearly zero beyond $r = 2/\alpha$, so a cut-off there costs little. The wide part is a sum of
-# Gaussians with positive weights, so it is positive definite. **The narrow part of $1/r$ is kept in a band, and the
+# The narrow part is nearly zero beyond $r = 2/\alpha$, so a cut-off there costs little, and the wide part is positive
+# definite because it is a sum of Gaussians with positive weights. **The narrow part of $1/r$ is kept in a band, and the
 # wide part, by Bochner's theorem, is a mixture of waves with weights that are never negative.** Adding up the spectra
 # of the Gaussians gives these weights in terms of the exponential integral $E_1$, which is `exp1` in SciPy:
 #
@@ -358,8 +360,8 @@ show(
 #
 # These $\varphi$ are *Fourier features*. Random ones would draw $t$ uniformly from $(0, \alpha)$ and then $\omega$ from
 # a normal distribution with variance $2t^2$; on a line it is better to take the nodes $\omega_n$ and weights $w_n$ of a
-# quadrature rule. If the masses are spread onto a mesh, the fast Fourier transform computes all waves at once. This is
-# *particle mesh Ewald*, which molecular dynamics uses.
+# quadrature rule. In *particle mesh Ewald*, which molecular dynamics uses, the masses are spread onto a mesh, so that
+# the fast Fourier transform computes all waves at once.
 
 
 # %%
@@ -409,12 +411,12 @@ for band, n in ((8, 160), (16, 80), (32, 40), (32, 20), (64, 20)):
 # waves are needed for an error of about a thousandth.
 
 # %% [markdown]
-# On a line a quadrature rule is far better than random frequencies. Random waves are for many dimensions, where no such
-# rule is affordable (lesson 04). Inside the band Ewald *subtracts* what the waves contribute there, so that no pair
-# counts twice.
+# On a line a quadrature rule is far better than random frequencies, which are for many dimensions, where no such rule
+# is affordable (lesson 04). Inside the band Ewald *subtracts* what the waves contribute there, so that no pair counts
+# twice.
 #
-# This is where the appendix meets the course: compute the near field exactly, and the far field by features. Here
-# distance decides where the kernel is smooth. Among queries and keys it need not, and lesson
+# This is where the appendix meets the course: compute the near field exactly, and the far field by features. But
+# whereas here distance decides where the kernel is smooth, among queries and keys it need not, and lesson
 # [15](15_near_and_far.ipynb) has to find out.
 
 # %% [markdown]
@@ -428,7 +430,7 @@ for band, n in ((8, 160), (16, 80), (32, 40), (32, 20), (64, 20)):
 #
 # ## Where it breaks
 #
-# - On a line there are only $P$ moments of degree below $P$. In $d$ dimensions there are $\binom{d+P-1}{d}$.
+# - On a line there are only $P$ moments of degree below $P$, but in $d$ dimensions there are $\binom{d+P-1}{d}$.
 # - The bounds with $\delta^P$ are for positive masses. Where masses of both signs cancel, the sum becomes small, but
 #   the error need not.
 # - If the two intervals of a block touch, there is no such ratio, and the rank of the block grows with its size.
