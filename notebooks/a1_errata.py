@@ -8,9 +8,9 @@
 # > ask of any page, your own included.
 #
 # This course grew from five texts. All of them are useful, and all contain mistakes, as every text does, including this
-# one. Some of these mistakes raise no error: code written from the page runs, but it computes something else. Here are
-# the ten that cost the most. In each case you see what is printed, what you would do wrong if you believed it, a few
-# lines of code that expose it, and what is correct. You need not have read the texts.
+# one. Some of these mistakes raise no error, because code written from the page runs although it computes something
+# else. Here are the ten that cost the most. In each case you see what is printed, what you would do wrong if you
+# believed it, a few lines of code that expose it, and what is correct, so you need not have read the texts.
 #
 # | number | text |
 # |---|---|
@@ -40,8 +40,8 @@ def judge(entry, truth, printed, corrected):
 
 
 # %% [markdown]
-# The folded cell defines `judge`, which prints one number three times: as it should be, as it follows from what is
-# printed, and as it follows from the correction. Throughout, $\omega \sim \mathcal{N}(0, I)$ is a random direction
+# The folded cell defines `judge`, which prints one number three times: as it should be, as it follows from the printed
+# statement, and as it follows from the correction. Throughout, $\omega \sim \mathcal{N}(0, I)$ is a random direction
 # (inside a wave, a frequency), $m$ is the number of directions, $\kappa = e^{x^\top y}$ is an attention weight before
 # it is divided by the sum of its row, and $e^{\omega^\top x - \|x\|^2/2}$ is a positive feature of $x$.
 #
@@ -53,9 +53,9 @@ def judge(entry, truth, printed, corrected):
 # this formula is a mean over all draws. If you believed it, you would average many cheap draws and expect to get exact
 # attention.
 #
-# **Before you run this:** take two keys, $\pm\frac12$, and two queries, $\pm 1$. Softmax gives the first key 0.731 for
-# one query and 0.269 for the other. Each of 4,000 draws estimates both weights with one positive feature. What do the
-# estimates average to? (Write one estimate as a ratio, and see what cancels.)
+# **Before you run this:** take two keys, $\pm\frac12$, and two queries, $\pm 1$. Softmax gives the first key a weight
+# of 0.731 for one query and 0.269 for the other. Each of 4,000 draws estimates both weights with one positive feature.
+# What do the estimates average to? (Write one estimate as a ratio, and see what cancels.)
 
 # %% tags=["answer"]
 rng, queries, mean = np.random.default_rng(28), np.array([1.0, -1.0]), {}
@@ -73,14 +73,14 @@ judge("003.6", mean[1][0], 1 / (1 + np.exp(-1)), 0.5)
 # estimate, $1/(1 + e^{-\omega})$, and its mean is one half because $\omega$ and $-\omega$ are equally likely.
 
 # %% [markdown]
-# Why does averaging many draws not lead to attention? **Numerator and denominator are unbiased, but the mean of their
+# Why does averaging many draws not give us attention? **Numerator and denominator are unbiased, but the mean of their
 # ratio is not the ratio of their means.** *Correct:* the estimate from one draw tends to softmax attention as $m$
 # grows, whereas averaging draws of the same $m$ leaves the bias. See lesson [13](13_performer.ipynb).
 #
 # ## 2. A factor of 2π
 #
 # *Printed* (000.1, in code): features $\cos(2\pi\,\omega^\top x)$ and $\sin(2\pi\,\omega^\top x)$ for the Gaussian
-# kernel $e^{-r^2/2}$, where $r = \|x - y\|$. The factor belongs to another convention, in which frequencies count full
+# kernel $e^{-r^2/2}$, where $r = \|x - y\|$. The factor comes from another convention, in which frequencies count full
 # turns and $\omega$ has standard deviation $1/2\pi$. If you ran this code, your features would estimate another kernel,
 # $e^{-(2\pi r)^2/2}$.
 
@@ -90,9 +90,10 @@ printed, right = (np.cos(factor * omega * r).mean() for factor in (2 * np.pi, 1)
 judge("000.1", np.exp(-(r**2) / 2), printed, right)
 
 # %% [markdown]
-# Two points at distance 0.3 get a kernel value of 0.17 instead of 0.96. **The lengths of the frequencies determine
-# which kernel is estimated, so a factor in front of $\omega$ means another bandwidth.** *Correct:* no factor. See
-# lesson [03](03_bochner_theorem.ipynb), and appendix [a2](a2_a_published_figure.ipynb) for what it did to a figure.
+# With the printed factor, two points at distance 0.3 get a kernel value of 0.17 instead of 0.96. **The lengths of the
+# frequencies determine which kernel is estimated, so a factor in front of $\omega$ means another bandwidth.**
+# *Correct:* no factor. See lesson [03](03_bochner_theorem.ipynb), and appendix [a2](a2_a_published_figure.ipynb) for
+# what the factor did to a figure.
 #
 # ## 3. One length for all
 #
@@ -100,8 +101,8 @@ judge("000.1", np.exp(-(r**2) / 2), printed, right)
 # $\mathbb{R}^d$, and these lengths may be "same or different". If you chose "same", you would draw one random length
 # where $d$ are needed.
 #
-# **Before you run this:** the orthogonal rows can have one random length each, or one that they all share. How much of
-# the gain over independent rows does the second choice keep: all, half, or none? (The estimate depends on the $d$
+# **Before you run this:** each orthogonal row can have a random length of its own, or all rows can share one. How much
+# of the gain over independent rows does the second choice keep: all, half, or none? (The estimate depends on the $d$
 # numbers $\omega_i^\top\delta$, where $\delta$ is the difference of the two points. How are they distributed?)
 
 # %% tags=["answer"]
@@ -120,17 +121,17 @@ judge("001.1", theory.orthogonal_fourier_variance(r, d, d), mse[1], mse[d])
 # %% [markdown]
 # ### What is independent of what
 #
-# Fix a difference $\delta$. A random orthogonal matrix turns it into a vector of the same length and of uniformly
-# random direction. If all rows then share one $\chi_d$ length, the $d$ numbers $\omega_i^\top\delta$ are the entries of
-# *one* normal vector, and those are independent. **Orthogonal directions that share one random length have the same
-# error as independent directions.** *Correct:* a length of its own for each row. See lesson
+# Fix a difference $\delta$. A random orthogonal matrix turns it into a vector of the same length whose direction is
+# uniformly random. If all rows then share one $\chi_d$ length, the $d$ numbers $\omega_i^\top\delta$ are the entries of
+# *one* normal vector, and such entries are independent. **Orthogonal directions that share one random length have the
+# same error as independent directions.** *Correct:* a length of its own for each row. See lesson
 # [05](05_orthogonal_features.ipynb).
 #
 # ## 4. A limit with nothing held fixed
 #
 # *Printed* (002.2b): the error of positive features vanishes as $\kappa \to 0$; and (003.3) their estimate is
-# "consistent when" $\kappa \to 0$. If you believed this, you would trust every small weight. But the mean squared error
-# is $\kappa^2 (e^{\|x + y\|^2} - 1)/m$, a product of two factors.
+# "consistent when" $\kappa \to 0$. If you believed this, you would trust every small weight. But the mean squared
+# error, $\kappa^2 (e^{\|x + y\|^2} - 1)/m$, is a product of two factors.
 #
 # **Before you run this:** take $x = (2s, 0)$ and $y = (-s/10, 2s)$, so that $\kappa = e^{-s^2/5}$ falls as $s$ grows.
 # At $s = 3$ it is 0.165. Is the error of one feature there near 0, near 1, or above $10^{20}$?
@@ -152,18 +153,18 @@ judge("003.3", error, 0, theory.positive_mse(x, y, 1))
 # %% [markdown]
 # ### What stays bounded
 #
-# For $\kappa$ to vanish, the norms of $x$ and $y$ cannot both stay bounded, and in this example $\|x + y\|$ grows with
-# them. The vectors of the last column keep $\|x + y\| = \frac12$, and there the error does fall with $\kappa$. **The
-# error of positive features vanishes with $\kappa$ if $\|x + y\|$ stays bounded, and it need not if $\|x + y\|$
-# grows.** *Correct:* say what stays bounded. *Consistent* means that the estimate converges as $m \to \infty$ for a
-# given pair. See lesson [09](09_positive_features.ipynb).
+# If $\kappa$ vanishes, the norms of $x$ and $y$ cannot both stay bounded, and in this example $\|x + y\|$ grows with
+# them. The last column is for other vectors, which have the same $\kappa$ but keep $\|x + y\| = \frac12$, and their
+# error does fall with $\kappa$. **The error of positive features vanishes with $\kappa$ if $\|x + y\|$ stays bounded,
+# and it need not if $\|x + y\|$ grows.** *Correct:* say what stays bounded. *Consistent* means something else: that the
+# estimate converges as $m \to \infty$ for a given pair. See lesson [09](09_positive_features.ipynb).
 #
 # ## 5. A theorem about something else
 #
 # *Printed* (003.2): "using the above theorem", which is Bochner's, $\exp(x^\top y)$ is the mean of positive features.
-# The result is right, but the reason is not, because Bochner's theorem is about functions of $x - y$ alone. If you
-# believed it, you might add one vector to all queries and keys, say to centre them, and expect every weight to stay the
-# same.
+# The result is right but the reason is not, because Bochner's theorem is about functions of $x - y$ alone, which do not
+# notice a vector added to both. If you believed it, you might add one vector to all queries and keys, say to centre
+# them, and expect every weight to stay the same.
 
 # %%
 x, y, c = np.array([0.5, 0]), np.array([0, 0.5]), np.array([0.25, 0.25])
@@ -208,19 +209,19 @@ print(f"{d} orthogonal directions at 0°: error {exact:.3f}, the note's bound {b
 # ### Two pairs that need no draw
 #
 # A product of two positive features is $e^{\omega^\top(x + y)}$ times a constant. If $y = -x$, it does not depend on
-# $\omega$, so there can be no error. If $y = x$, it does depend on $\omega$, yet the last factor of the printed formula
-# is zero. **At $y = x$ the misprint promises no error where the error is largest, and at $y = -x$ it promises an error
-# where every draw is exact.** *Correct:* $\|x + y\|^2$ also in the last factor. The note's bound for orthogonal
-# directions is right. See lesson [09](09_positive_features.ipynb).
+# $\omega$, so there can be no error. If $y = x$, it does depend on $\omega$, and yet the last factor of the printed
+# formula is zero. **At $y = x$ the misprint promises no error where the error is largest, and at $y = -x$ it promises
+# an error where every draw is exact.** *Correct:* $\|x + y\|^2$ also in the last factor. (The note's bound for
+# orthogonal directions is right.) See lesson [09](09_positive_features.ipynb).
 
 # %% [markdown]
 # ## 7. The signs that QR leaves
 #
 # *Printed* (000.10a and 002.3b, in code): the $Q$ of a QR factorisation, used as if its directions were uniformly
 # distributed. But LAPACK computes $Q$ by *Householder reflections*, and it reflects the first column to the side that
-# loses less to rounding. As a result, for $d \ge 2$ the first entry of the first column of $Q$ is never positive. If
-# you tested the code with cosines, you would find nothing wrong, because a cosine does not change with the sign of its
-# argument. Exponentials do.
+# loses less to rounding, so that for $d \ge 2$ the first entry of the first column of $Q$ is never positive. If you
+# tested the code with cosines, you would find nothing wrong, because a cosine does not change with the sign of its
+# argument. An exponential does.
 
 # %%
 d, N, rng = 4, 40_000, np.random.default_rng(13)
@@ -232,7 +233,7 @@ for z in (1, -1):
 judge("000.10a", 1, plain, signed)
 
 # %% [markdown]
-# The mean of $e^{\omega^\top z - \|z\|^2/2}$ should be 1. With the first column as LAPACK returns it, the mean is
+# The mean of $e^{\omega^\top z - \|z\|^2/2}$ should be 1, but with the first column as LAPACK returns it, the mean is
 # $2\Phi(-z_1)$, where $\Phi$ is the normal distribution function and $z_1$ the first entry of $z$. **A test with an
 # even function cannot detect a sign.** *Correct:* multiply column $i$ of $Q$ by the sign of $R_{ii}$ (Mezzadri, 2007).
 # See lesson [05](05_orthogonal_features.ipynb).
@@ -240,12 +241,12 @@ judge("000.10a", 1, plain, signed)
 # ## 8. A scale left out
 #
 # *Printed* (002.3c, in code): positive features of $q$ and $k$ as they are, offered as a drop-in replacement for
-# softmax attention. But scaled dot-product attention divides $q^\top k$ by $\sqrt d$, so with this code you would get a
-# sharper attention.
+# softmax attention. But scaled dot-product attention divides $q^\top k$ by $\sqrt d$, so with this code your attention
+# would be sharper.
 #
 # **Before you run this:** let $d = 16$, let the query and the first key be the same unit vector, and let the second key
-# be zero. The attention weight of the first key is $1/(1 + e^{-1/4})$, or 0.562. To which weight does the estimate tend
-# with many directions if nothing is divided by $\sqrt d$?
+# be zero, so that the attention weight of the first key is $1/(1 + e^{-1/4})$, or 0.562. To which weight does the
+# estimate tend with many directions if nothing is divided by $\sqrt d$?
 
 # %% tags=["answer"]
 q, k, v = np.eye(1, 16), np.eye(2, 16) * [[1], [0]], np.array([[1.0], [0.0]])  # v picks key 1
@@ -267,8 +268,8 @@ judge("002.3c", *(output.item() for output in (exact, printed, corrected)))
 # ## 9. A band of scores
 #
 # *Printed* (004.6): near-field attention is $\operatorname{softmax}(\operatorname{band}(S))$ with
-# $S = QK^\top/\sqrt d$. In its usual sense, $\operatorname{band}$ puts zeros outside a band of diagonals. If you coded
-# it this way, you would believe that each token attends to its neighbours alone.
+# $S = QK^\top/\sqrt d$, where $\operatorname{band}$, in its usual sense, puts zeros outside a band of diagonals. If you
+# coded it this way, you would believe that each token attends to its neighbours alone.
 #
 # **Before you run this:** take 64 tokens, standard normal queries and keys, and scores that are 0 outside a band of
 # five diagonals. How much of the attention weight is outside the band: none, a tenth, or most of it?
@@ -313,8 +314,8 @@ show(
 # %% [markdown]
 # ## 10. A denominator that is a matrix
 #
-# *Printed* (004.5a): linear attention is $\varphi(Q)(\varphi(K)^\top V)$ over $\varphi(Q)\varphi(K)^\top$, which
-# divides outputs of shape $(L, e)$ by weights of shape $(L, L)$. The sum over the keys is missing. If $e = L$, the
+# *Printed* (004.5a): linear attention is $\varphi(Q)(\varphi(K)^\top V)$ over $\varphi(Q)\varphi(K)^\top$. Because the
+# sum over the keys is missing, this divides outputs of shape $(L, e)$ by weights of shape $(L, L)$. If $e = L$, the
 # shapes fit by accident, and the division returns numbers.
 #
 # **Before you run this:** which values $V$ would you put into $\varphi(Q)(\varphi(K)^\top V)$ over
@@ -358,7 +359,7 @@ judge("004.5a", 1, printed.max(), corrected.max())
 #
 # The tables give the consequence of each mistake, with the wrong number first, and a question that finds mistakes of
 # its kind. The first eight occur where a mean over random waves or features is estimated from a few of them. There
-# every number is noisy, so a wrong one looks like bad luck.
+# every number is noisy, which makes a wrong one look like bad luck.
 #
 # | mistake | consequence | question |
 # |---|---|---|
