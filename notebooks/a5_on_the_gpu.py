@@ -248,7 +248,7 @@ for tokens in (64, 256, 1024, 4096, 16_384):
 # Eight heads need six more kernels, for reshapes that must copy.
 
 # %% [markdown]
-# How long must a chunk be? Long enough for its work to hide its launches. To time this work, the ledger also counts the
+# How long must a chunk be? Long enough for its work to hide its launches. To bound its time, the ledger also counts the
 # bytes, the *FLOPs* (additions and multiplications of floating-point numbers) and the exponentials of each kernel.
 # Suppose that per second a device can move $B$ bytes, do $P$ FLOPs and compute $R$ exponentials. Because a kernel is no
 # faster than the slowest of the three allows, and $n$ kernels run one after another, the launches of a chunk are hidden
@@ -498,10 +498,11 @@ for tokens in record["exact"]:
 # copy moves 2.97 TB/s, and a launch keeps Python busy for 10.2 µs, nearly as assumed. But $e^{h - c}$ in two kernels
 # takes 0.335 ms instead of 0.179 ms, so these kernels move about half as many bytes per second as a copy, and
 # all-to-all attention takes 2.55 times as long as predicted. A text of 1,024 tokens takes as long as 87.4 launches,
-# although the ledger counts 24 kernels, so presumably Python does more than launch them. Prediction 6 is not off by
-# half, but at 65,536 tokens exact attention in bfloat16 takes only 1.84 times as long as all-to-all features in
-# float32. In the causal case, exact attention in bfloat16 is faster than FAVOR+ in float32 at each of the four lengths,
-# whereas in float32 it is slower at 65,536 tokens.
+# although the ledger counts 24 kernels, so presumably Python does more than launch them.
+#
+# Prediction 6 is not off by half, but at 65,536 tokens exact attention in bfloat16 takes only 1.84 times as long as
+# all-to-all features in float32. In the causal case, exact attention in bfloat16 is faster than FAVOR+ in float32 at
+# each of the four lengths, whereas in float32 it is slower at 65,536 tokens.
 #
 # Several devices or computers can share a text that is too long for one: see lesson 19.
 #
