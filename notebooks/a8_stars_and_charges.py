@@ -112,9 +112,9 @@ print(f"P ≥ ln 10⁶ / ln 3 = {math.log(1e6) / math.log(3):.1f}")
 #
 # ## 3. What singular values say
 #
-# Could other features do better? In terms of matrices, the $P$ moments replace the far block $K$ by a matrix of rank at
-# most $P$, with errors $|E_{ij}| \le \delta^P K_{ij}$. We measure such errors in the spectral norm, the most by which a
-# matrix stretches a vector; if $\sigma_1 \ge \sigma_2 \ge \dots$ are the singular values of $K$, then
+# How much better could other features do? In terms of matrices, the $P$ moments replace the far block $K$ by a matrix
+# of rank at most $P$, with errors $|E_{ij}| \le \delta^P K_{ij}$. We measure such errors in the spectral norm, the most
+# by which a matrix stretches a vector; if $\sigma_1 \ge \sigma_2 \ge \dots$ are the singular values of $K$, then
 # $\|K\| = \sigma_1$. Because no entry of $K$ is negative, the entries of $Ez$ are in absolute value at most those of
 # $\delta^P K|z|$ for each vector $z$, which gives $\|E\| \le \delta^P \sigma_1$. On the other hand, no matrix of rank
 # $P$, whatever its features, is closer to $K$ than $\sigma_{P+1}$ (the Eckart–Young–Mirsky theorem). The singular
@@ -258,7 +258,7 @@ show(
 # %% [markdown]
 # Near blocks take $O(N)$ operations, and far blocks take $O(NP)$ at each of $\log_2 N$ sizes. **With near blocks in
 # full and far blocks by $P$ moments, a sum over all pairs of $N$ points takes $O(NP \log N)$ operations.** The number
-# $P$ depends on the accuracy alone: at 4096 points a twentieth of the work leaves an error of five in ten thousand, and
+# $P$ depends on the accuracy alone. At 4096 points a twentieth of the work leaves an error of five in ten thousand, and
 # twice as many moments gain more than two digits. With one moment per far block this is close to the *Barnes–Hut*
 # algorithm. The fast multipole method also removes the logarithm: it computes the moments of a large block from the
 # moments of its halves, which is the first exercise, and passes the far field down from large blocks of points to their
@@ -271,8 +271,8 @@ show(
 # $\frac1a \bigl(\frac{15}{8} - \frac54 (\frac ra)^2 + \frac38 (\frac ra)^4\bigr)$, which agrees with $1/r$ at $a$ in
 # value, slope and curvature. The eigenvectors of this smooth matrix give its best low-rank approximation.
 #
-# How much does that store? The band stores $N(2b + 1)$ numbers. A kernel that is smooth on the scale of $b$ among $N$
-# points needs a rank that grows like $N/b$, so the low-rank matrix stores a multiple of $N \cdot N/b$.
+# How much must we store? The band needs $N(2b + 1)$ numbers. A kernel that is smooth on the scale of $b$ among $N$
+# points needs a rank that grows like $N/b$, so the low-rank matrix takes a multiple of $N \cdot N/b$.
 
 
 # %%
