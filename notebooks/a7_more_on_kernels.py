@@ -9,15 +9,15 @@
 # > amplitudes and phases. Nothing later needs this appendix. Each pair of sections can be read on its own, except that
 # > section 5 refers once to section 3.
 #
-# Lessons 01 to 03 take the shortest path to what attention needs. This appendix answers a question that they leave
-# aside. If a method sees its data only through a kernel, and if there may be infinitely many features, in which space
+# Lessons 01 to 03 take the shortest path to what attention needs, and leave aside a question that this appendix
+# answers. If a method sees its data only through a kernel, and if there may be infinitely many features, in which space
 # does its answer live, and how can we find it?
 #
-# We begin with the method that made kernels popular. A support vector machine finds its plane from one number per
-# point, as kernel ridge regression does. It is no accident that $n$ numbers are enough for $n$ points: every kernel has
-# a space of functions, and with a penalty on the norm the best fit in that space never needs more. And if the kernel
-# depends only on $x - y$, these functions are made of waves, with amplitudes that belong to the kernel and phases that
-# belong to the points.
+# We begin with the method that made kernels popular, the support vector machine, which finds its plane from one number
+# per point, as kernel ridge regression does. That $n$ numbers are enough for $n$ points is no accident: every kernel
+# has a space of functions, and with a penalty on the norm the best fit in that space never needs more. And if the
+# kernel depends only on $x - y$, these functions are made of waves, with amplitudes that belong to the kernel and
+# phases that belong to the points.
 
 # %%
 import matplotlib.pyplot as plt
@@ -45,37 +45,37 @@ from performer_course.figures import COLORS, compared, show, trend
 # \quad\text{subject to}\quad t_i \bigl(w^\top \varphi(x_i) + b\bigr) \ge 1 - \xi_i,
 # \;\; \xi_i \ge 0 .$$
 #
-# Because of the constraints we cannot simply set derivatives to zero. Lagrange's idea is to replace each constraint by
+# Because of the constraints we cannot simply set derivatives to zero. Following Lagrange, we replace each constraint by
 # a penalty. We pay $a_i \ge 0$ for each unit by which we violate the first constraint of point $i$, and $s_i \ge 0$ for
-# each unit by which we violate the second. Where a constraint holds with room to spare, we are paid at the same rate.
-# An opponent chooses these rates so that our total is as large as possible. Against such an opponent it never pays to
-# violate a constraint, because the opponent could raise its rate without limit. The rates are called *Lagrange
-# multipliers*, and our total is called the *Lagrangian*:
+# each unit by which we violate the second; where a constraint holds with room to spare, we are paid at the same rate.
+# The rates are set by an opponent who wants our total to be as large as possible. Against such an opponent it never
+# pays to violate a constraint, because the rate for it could be raised without limit. The rates are called *Lagrange
+# multipliers*, and our total the *Lagrangian*:
 #
 # $$\tfrac12\|w\|^2 + C\sum_i \xi_i
 # - \sum_i a_i \bigl[\, t_i(w^\top\varphi(x_i) + b) - 1 + \xi_i \,\bigr] - \sum_i s_i \xi_i .$$
 #
 # In a convex problem with linear constraints, such as this one, it does not matter which of the two players moves
-# first. This is called *strong duality*. So let the opponent move first, and take the rates as given. Then our total is
-# least where its derivatives are zero. As a function of $b$, or of one $\xi_i$, the total is a straight line. If such a
-# line had a slope, we could lower the total without end, so the opponent chooses rates that leave no slope. The
-# derivatives have three consequences:
+# first, a property called *strong duality*. So let the opponent move first, and take the rates as given. Then our total
+# is least where its derivatives are zero. As a function of $b$, or of one $\xi_i$, it is a straight line. If such a
+# line had a slope, we could lower the total without end, so the opponent chooses rates that leave no slope. Setting the
+# derivatives to zero gives three conditions:
 #
 # - with respect to $w$: $\; w = \sum_i a_i t_i\, \varphi(x_i)$;
 # - with respect to $b$: $\; \sum_i a_i t_i = 0$;
 # - with respect to $\xi_i$: $\; C = a_i + s_i$, so that $a_i \le C$.
 #
-# If we put them back, the terms with $b$ and with $\xi_i$ cancel. What remains is $\sum_i a_i - \tfrac12 \|w\|^2$, and
-# the opponent wants to make it as large as possible. If we write $c_i = a_i t_i$ for the weight of point $i$ in $w$,
-# the opponent's problem, which is called the *dual problem*, reads
+# When we substitute them into the Lagrangian, the terms with $b$ and with $\xi_i$ cancel, and what remains is
+# $\sum_i a_i - \tfrac12 \|w\|^2$, which the opponent wants to make as large as possible. With $c_i = a_i t_i$ for the
+# weight of point $i$ in $w$, the opponent's problem, called the *dual problem*, reads
 #
 # $$\max_{c \in \mathbb{R}^n} \; \sum_i t_i c_i
 # - \tfrac12 \sum_{i,j} c_i c_j\, \underbrace{\varphi(x_i)^\top \varphi(x_j)}_{K(x_i, x_j)}
 # \quad\text{subject to}\quad 0 \le t_i c_i \le C, \;\; \sum_i c_i = 0 .$$
 #
-# The features have disappeared into the kernel. Nor do predictions need them, because
+# The features have disappeared into the kernel, and predictions do not need them either, because
 # $w^\top \varphi(x) + b = \sum_i c_i K(x_i, x) + b$. **A support vector machine sees its data only through inner
-# products.** Only points with $c_i \ne 0$ matter for the plane. They are called *support vectors*.
+# products.** Only points with $c_i \ne 0$, which are called *support vectors*, matter for the plane.
 #
 # **Before you run this:** a support vector machine separates two circles that are well apart, with 200 points in all.
 # Which of the points can have a weight $c_i$ that is not zero, and are there about 5, 25 or 150 of them? In ridge
@@ -122,28 +122,29 @@ show(
 # of their weights are as large as $C$ allows. In ridge regression none of the 200 weights is zero.
 
 # %% [markdown]
-# Why do most points of the machine have the weight zero? The reason is called *complementary slackness*. A point
-# outside the margin satisfies its constraint with room to spare. A positive rate for this constraint would only lower
-# our total, so the opponent sets it to zero. In ridge regression the weight of a point is proportional to its residual,
-# and residuals are hardly ever exactly zero. If the classes of a support vector machine overlap, more points are inside
-# the margin, and more weights are not zero.
+# Why does the machine give most points the weight zero? A point outside the margin satisfies its constraint with room
+# to spare, so a positive rate for this constraint would only lower our total, and the opponent sets it to zero. This is
+# called *complementary slackness*. In ridge regression the weight of a point is proportional to its residual, and
+# residuals are hardly ever exactly zero. If the classes overlap, more points are inside the margin, and more weights
+# are not zero.
 #
 # ## 2. Two weights at a time
 #
-# How do we solve the dual problem? We cannot change one weight alone, since $\sum_i c_i$ has to stay zero. So we change
-# two of them: raise $c_i$ by $u$ and lower $c_j$ by $u$. As a function of $u$, the dual is then a parabola. Its slope
-# at $u = 0$ is $g_i - g_j$, where $g = t - K c$ is the gradient, and its maximum is at
+# How do we solve the dual problem? Since $\sum_i c_i$ has to stay zero, we cannot change one weight alone, so we change
+# two: raise $c_i$ by $u$ and lower $c_j$ by $u$. As a function of $u$, the dual is then a parabola, whose slope at
+# $u = 0$ is $g_i - g_j$, where $g = t - K c$ is the gradient, and whose maximum is at
 #
 # $$u = \frac{g_i - g_j}{K_{ii} + K_{jj} - 2 K_{ij}} .$$
 #
-# The denominator is $\|\varphi(x_i) - \varphi(x_j)\|^2$. It is zero if the two points have the same features, as $x$
-# and $-x$ have here. Then the slope still says in which direction to go, and only the bounds say how far. Every step
-# ends at the latest where a weight reaches its bound. Each time we take the pair with the steepest slope among those
-# that may still move, and we repeat until no slope is left. This is *sequential minimal optimisation* (Platt, 1999; the
-# choice of the pair is due to Keerthi et al., 2001).
+# The denominator is $\|\varphi(x_i) - \varphi(x_j)\|^2$, which is zero if the two points have the same features, as $x$
+# and $-x$ have here. Then the slope still says in which direction to go, but only the bounds say how far, since every
+# step ends at the latest where a weight reaches its bound. Each time we take the pair with the steepest slope among
+# those that may still move, and repeat until no slope is left. This method is *sequential minimal optimisation* (Platt,
+# 1999; the choice of the pair is due to Keerthi et al., 2001).
 #
-# The offset $b$ comes for free. A point whose weight is strictly between its bounds is on the edge of the margin, where
-# $\sum_j c_j K(x_j, x_i) + b = t_i$, so that $b = g_i$. Once no slope is left, all such points agree on $b$.
+# The offset $b$ comes for free, because a point whose weight is strictly between its bounds is on the edge of the
+# margin, where $\sum_j c_j K(x_j, x_i) + b = t_i$, so that $b = g_i$. Once no slope is left, all such points agree on
+# $b$.
 
 
 # %%
@@ -176,7 +177,8 @@ print(f"scikit-learn: {dual(c):.6f}, b = {b:.6f}")
 
 # %% [markdown]
 # Are both constraints needed? Without $t_i c_i \le C$ the rates would grow without limit if no plane separates the
-# classes. The constraint $\sum_i c_i = 0$ is a nuisance, because without it we could change one weight at a time.
+# classes. The constraint $\sum_i c_i = 0$, however, is a nuisance, because without it we could change one weight at a
+# time.
 #
 # **Before you run this:** leave out the constraint $\sum_i c_i = 0$ and maximise the dual one weight at a time. Will
 # the maximum be larger or smaller than with the constraint, and how many of the 200 points will be on the correct side
@@ -199,16 +201,16 @@ print(f"classified as inner: {(output > 0).sum()}, on the correct side: {correct
 # %% [markdown]
 # The constraint came from the derivative with respect to the offset $b$. **Without the constraint $\sum_i c_i = 0$ the
 # plane has no offset and passes through the origin.** The origin is the tip of the cone on which all features lie
-# (lesson 01). A plane through it can only tell points apart by their direction, and both circles have points in every
-# direction.
+# (lesson 01), so a plane through it can only tell points apart by their direction, and both circles have points in
+# every direction.
 #
 # ## 3. One map for all points
 #
-# Lesson 02 found features of any $n$ points from the eigenvectors of their Gram matrix. They serve these points and no
-# others. Is there one map that serves all points of $\mathbb{R}^d$? There is, and it is easily written down. Let the
-# feature of $x$ be a function, $\varphi(x) = K(\cdot, x)$, which tells for every point how similar it is to $x$. This
-# is called the *canonical feature map*. The vectors of our space are all sums of such functions,
-# $f = \sum_i c_i K(\cdot, x_i)$, with any points and any weights. The inner product of $f$ with another one,
+# Lesson 02 found features of any $n$ points from the eigenvectors of their Gram matrix, but they serve these points and
+# no others. Is there one map that serves all points of $\mathbb{R}^d$? There is, and it is easily written down: let the
+# feature of $x$ be a function, $\varphi(x) = K(\cdot, x)$, which tells us of every point how similar it is to $x$. This
+# map is called the *canonical feature map*. The vectors of our space are all sums of such functions,
+# $f = \sum_i c_i K(\cdot, x_i)$, with any points and any weights, and the inner product of $f$ with another such sum,
 # $g = \sum_j d_j K(\cdot, y_j)$, is defined as
 #
 # $$\langle f, g \rangle = \sum_{i,j} c_i d_j K(x_i, y_j)
@@ -216,25 +218,25 @@ print(f"classified as inner: {(output > 0).sum()}, on the correct side: {correct
 #
 # We have to check three things:
 #
-# - *It depends only on the functions.* One function may be written as a sum in several ways. But the second expression
-#   depends on $f$ only through its values, and the third depends on $g$ only through its values, so it does not matter
-#   which sums we choose.
+# - *It depends only on the functions.* Although one function may be written as a sum in several ways, the second
+#   expression depends on $f$ only through its values, and the third on $g$ only through its values, so it does not
+#   matter which sums we choose.
 # - *It is not negative.* $\langle f, f \rangle = \sum_{i,j} c_i c_j K(x_i, x_j) \ge 0$ is exactly what the definition
 #   of a kernel demands.
 # - *Only the function 0 has norm 0.* Choose $g = K(\cdot, x)$. Then $\langle f, K(\cdot, x) \rangle = f(x)$, and by the
 #   Cauchy–Schwarz inequality $f(x)^2 \le \|f\|^2\, K(x, x)$ at every $x$, so $\|f\| = 0$ leaves only $f = 0$.
 #
-# With $f = K(\cdot, y)$ the same line says that $\langle K(\cdot, y), K(\cdot, x) \rangle = K(x, y)$. So every kernel
-# is an inner product of features at all points at once.
+# With $f = K(\cdot, y)$, the equation $\langle f, K(\cdot, x) \rangle = f(x)$ says that
+# $\langle K(\cdot, y), K(\cdot, x) \rangle = K(x, y)$, so every kernel is an inner product of features at all points at
+# once.
 #
-# The equation $\langle f, K(\cdot, x) \rangle = f(x)$ is called the *reproducing property*: to evaluate a function at
-# $x$, take its inner product with $K(\cdot, x)$. The space is called the *reproducing kernel Hilbert space* (RKHS) of
-# the kernel. A *Hilbert space* is a vector space with an inner product, of any dimension, even infinite, in which every
-# *Cauchy sequence*, a sequence whose members get arbitrarily close to one another, has a limit. Our sums may lack such
-# limits, and we add them. By the inequality above, sums that get close in norm also get close at each $x$, so the
-# limits are functions again. That each kernel has exactly one such space is the *Moore–Aronszajn theorem* (Aronszajn,
-# 1950). The space cannot be larger than the sums and their limits, because a function that is orthogonal to every
-# $K(\cdot, x)$ is 0 at every $x$.
+# This equation is called the *reproducing property*: to evaluate a function at $x$, take its inner product with
+# $K(\cdot, x)$. The space is called the *reproducing kernel Hilbert space* (RKHS) of the kernel. A *Hilbert space* is a
+# vector space with an inner product, of any dimension, even infinite, in which every *Cauchy sequence*, a sequence
+# whose members get arbitrarily close to one another, has a limit. Our sums may lack such limits, so we add them; the
+# limits are functions again because, by the inequality above, sums that get close in norm also get close at each $x$.
+# That each kernel has exactly one such space is the *Moore–Aronszajn theorem* (Aronszajn, 1950). The space cannot be
+# larger than the sums and their limits, because a function that is orthogonal to every $K(\cdot, x)$ is 0 at every $x$.
 #
 # Lengths and distances in this space need only the kernel. With a Gaussian kernel each feature has the squared norm
 # $K(x, x) = 1$, so the squared distance of two features is $K(x, x) - 2 K(x, y) + K(y, y) = 2 - 2 K(x, y)$.
@@ -276,18 +278,18 @@ show(
 # The features are then $\sqrt2$ apart. To three decimals, 1.414, they are so already at a distance of 5.
 
 # %% [markdown]
-# Two orthogonal vectors of length 1 are $\sqrt2$ apart, and this is the limit. **Under a Gaussian kernel all features
-# have length 1, and those of points far apart are nearly at right angles.** So the feature map bends the straight line
-# into a curve on a sphere, which keeps turning into new dimensions and never comes back.
+# In the limit the features are $\sqrt2$ apart, like two orthogonal vectors of length 1. **Under a Gaussian kernel all
+# features have length 1, and those of points far apart are nearly at right angles.** So the feature map bends the
+# straight line into a curve on a sphere, which keeps turning into new dimensions and never comes back.
 #
 # ## 4. Why n numbers are enough
 #
-# Now we look for a function $f$ of this space that fits $n$ data points, with a penalty on its norm whose
-# regularisation strength is $\alpha > 0$. With any loss, we want the least value of
+# Now we look for a function $f$ of this space that fits $n$ data points, and penalise its norm with the regularisation
+# strength $\alpha > 0$. Whatever the loss, we want the least value of
 #
 # $$\text{loss}\bigl(f(x_1), \dots, f(x_n)\bigr) + \alpha \|f\|^2 .$$
 #
-# The space may have infinitely many dimensions, but we do not have to search it. The proof has four lines.
+# The space may have infinitely many dimensions, but we do not have to search it, as a proof of four lines shows.
 #
 # 1. Split $f = s + r$, where $s$ is a sum of the $n$ functions $K(\cdot, x_i)$ and $r$ is orthogonal to all of them.
 # 2. Then $f(x_i) = \langle f, K(\cdot, x_i) \rangle = \langle s, K(\cdot, x_i) \rangle = s(x_i)$, so the loss does not
@@ -300,9 +302,9 @@ show(
 # support vector machine is another case: with $\alpha = \tfrac12$ its loss is the *hinge loss*
 # $C \sum_i \max(0,\, 1 - t_i (f(x_i) + b))$, for any $b$.
 #
-# Let us try this with the Laplacian kernel $e^{-|x - y|}$ on the line, five data points, squared errors and
-# $\alpha = 0.1$. We offer the solver 41 functions $K(\cdot, z_l)$, at $z_l = 0, 0.1, \dots, 4$. Five of the $z_l$ are
-# the data points.
+# We test the theorem with the Laplacian kernel $e^{-|x - y|}$ on the line, five data points, squared errors and
+# $\alpha = 0.1$. We offer the solver 41 functions $K(\cdot, z_l)$, at $z_l = 0, 0.1, \dots, 4$, and five of the $z_l$
+# are the data points.
 #
 # **Before you run this:** 41 functions, five of them centred at the data, may be used to fit five points. How many of
 # them get a weight that is not zero?
@@ -358,9 +360,10 @@ show(
 # Five of the 41 functions get a weight that is not zero, the ones centred at the five data points.
 
 # %% [markdown]
-# Their weights are the five numbers $(K + \alpha I)^{-1}\, t$ of kernel ridge regression, which never saw the other 36
-# functions. The picture shows why. The solid curve has corners at the data and nowhere else. The dashed curve adds a
-# part $r$ that is zero at the data, so its loss is the same, but its squared norm is larger.
+# The weights of the functions centred at the data are the five numbers $(K + \alpha I)^{-1}\, t$ of kernel ridge
+# regression, which never saw the other 36 functions. The picture shows why. The solid curve has corners at the data and
+# nowhere else. The dashed curve adds a part $r$ that is zero at the data, so that its loss is the same although its
+# squared norm is larger.
 #
 # ## 5. Amplitude and phase
 #
@@ -372,16 +375,15 @@ show(
 # because $\cos(\omega x - \theta) = \cos\theta \cos\omega x + \sin\theta \sin\omega x$. In the plane, $(a, b)$ is the
 # point at distance $A$ from the origin in direction $\theta$. We call $A$ the *amplitude* and $\theta$ the *phase* of
 # the wave, and the arrow from the origin to $(a, b)$ its *phasor*. A continuous function of period $T$ that is smooth
-# except for corners is the sum of a constant and of such waves, with $\omega_n = 2\pi n/T$. This is its *Fourier
-# series*:
+# except for corners is the sum of a constant and of such waves, with $\omega_n = 2\pi n/T$, its *Fourier series*:
 #
 # $$f(x) = \frac{a_0}{2} + \sum_{n=1}^\infty A_n \cos(\omega_n x - \theta_n) , \qquad
 # \begin{pmatrix} a_n \\ b_n \end{pmatrix} = \frac2T \int_{-T/2}^{T/2} f(x)
 # \begin{pmatrix} \cos\omega_n x \\ \sin\omega_n x \end{pmatrix} dx .$$
 #
-# Shift $f$ to the right by $s$. Then $f(x - s)$ has the waves $A_n \cos(\omega_n x - \omega_n s - \theta_n)$. The
-# amplitudes stay the same, and each phase grows by $\omega_n s$. An even function has no sines, so its phases are 0, or
-# $\pi$ where $a_n < 0$.
+# If we shift $f$ to the right by $s$, then $f(x - s)$ has the waves $A_n \cos(\omega_n x - \omega_n s - \theta_n)$, so
+# the amplitudes stay the same, and each phase grows by $\omega_n s$. An even function has no sines, so its phases are
+# 0, or $\pi$ where $a_n < 0$.
 #
 # Our example is the Gaussian bump $e^{-x^2/2}$, repeated with period 8. It is a kernel on the ring of length 8 from
 # lesson 03, and $K(\cdot, s)$ is the row of bumps, shifted by $s$.
@@ -448,27 +450,27 @@ show(
 # The amplitudes are the same for every shift. **The amplitudes of $K(\cdot, x)$ belong to the kernel, and its phases
 # $\omega_n x$ belong to the point.**
 #
-# Lesson 03 states which functions on a ring are kernels, and proves it for finitely many waves. The statement holds for
+# Lesson 03 states which functions on a ring are kernels, and proves the statement for finitely many waves. It holds for
 # all continuous even functions there, and in the language of this section it is short: such a function is a kernel
 # exactly when none of its waves, including the constant, has the phase $\pi$. The expansion of the kernel into these
 # waves is also the one that Mercer's theorem (lesson 02) gives on a ring. And the features of lesson 04, a cosine and a
 # sine of $\omega x$ for each drawn $\omega$, are up to a common factor the two coordinates of a phasor with the phase
 # $\omega x$.
 #
-# The amplitudes also tell us what the norm of section 3 measures. Let the kernel have the weights $w_n > 0$. Wave $n$
-# of $f = \sum_i c_i K(\cdot, x_i)$ has the amplitude $A_n = w_n \bigl| \sum_i c_i e^{i\omega_n x_i} \bigr|$, so the
+# The amplitudes also tell us what the norm of section 3 measures. If the kernel has the weights $w_n > 0$, wave $n$ of
+# $f = \sum_i c_i K(\cdot, x_i)$ has the amplitude $A_n = w_n \bigl| \sum_i c_i e^{i\omega_n x_i} \bigr|$, so the
 # squared norm $\sum_{i,j} c_i c_j k(x_i - x_j)$ is $\sum_n A_n^2/w_n$. A penalty on the norm therefore penalises most
-# the waves that have little weight in the kernel. If the kernel is smooth, those are the fast ones.
+# the waves that have little weight in the kernel, which are the fast ones if the kernel is smooth.
 #
 # ## 6. From a series to a transform
 #
-# On a ring only the multiples of one frequency are possible. On the line there is a continuum of frequencies, and
-# lesson 03 finds their weights from an integral over the whole line. How does a sum become an integral? We let the ring
+# On a ring only the multiples of one frequency are possible, but on the line there is a continuum of frequencies, whose
+# weights lesson 03 finds from an integral over the whole line. To see how a sum becomes an integral, we let the ring
 # grow.
 #
-# Repeat an even bump $k$ with period $T$: $f(x) = \sum_j k(x - jT)$. Cut the line into pieces of length $T$. Piece $j$
-# of the single bump is exactly what one of its copies contributes to one period of $f$. The picture shows how the
-# pieces slide into the middle period, with $T = 3$ so that the copies overlap.
+# Repeat an even bump $k$ with period $T$, so that $f(x) = \sum_j k(x - jT)$, and cut the line into pieces of length
+# $T$. Piece $j$ of the single bump is exactly what one of its copies contributes to one period of $f$. The picture
+# shows how the pieces slide into the middle period, with $T = 3$ so that the copies overlap.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 T = 3.0
@@ -494,8 +496,8 @@ show(
 )
 
 # %% [markdown]
-# The cosine $\cos\omega_n x$ also has the period $T$, so it is the same on each piece. Hence the integral of
-# $f \cos\omega_n x$ over one period is the integral of $k \cos\omega_n x$ over the whole line, and the weight of the
+# The cosine $\cos\omega_n x$ also has the period $T$, so it is the same on each piece, and the integral of
+# $f \cos\omega_n x$ over one period is the integral of $k \cos\omega_n x$ over the whole line. Hence the weight of the
 # wave is
 #
 # $$a_n = \frac2T \int_{-\infty}^\infty k(x) \cos(\omega_n x)\, dx = \frac{4\pi}{T}\, p(\omega_n) , \qquad
@@ -538,9 +540,9 @@ show(
 # distance $2\pi/T$ of neighbouring frequencies.
 
 # %% [markdown]
-# **When the period doubles, the old points stay, and one new point comes between every two.** For every period all
-# points are on one curve, which is $p$. With the Gaussian bump this is the density of the normal distribution, as in
-# the table of lesson 03. A cosine is half a wave of $\omega$ and half a wave of $-\omega$, so the series is
+# **When the period doubles, the old points stay, and one new point comes between every two.** Whatever the period, all
+# points are on one curve, $p$, which with the Gaussian bump is the density of the normal distribution, as in the table
+# of lesson 03. A cosine is half a wave of $\omega$ and half a wave of $-\omega$, so the series is
 #
 # $$f(x) = \sum_{n=-\infty}^{\infty} p(\omega_n)\, e^{i\omega_n x}\, \frac{2\pi}{T} ,$$
 #
@@ -549,9 +551,10 @@ show(
 # of $p$. In probability, where $p$ is the density of a random frequency, it is called the *characteristic function*.
 #
 # Where have we got to? Attention compares everything with everything, and the comparison is a kernel. A kernel has a
-# space in which every point is a function, and what we learn from $n$ points is a sum of $n$ of these functions. These
-# are only $n$ numbers, but finding them takes $n^2$ values of the kernel, which is too many for a long text. If the
-# kernel depends on $x - y$, the points are in the phases of waves, and lesson 04 draws a few of these waves at random.
+# space in which every point is a function, and what we learn from $n$ points is a sum of $n$ of these functions. The
+# sum needs only $n$ numbers, but finding them takes $n^2$ values of the kernel, which is too many for a long text. If
+# the kernel depends on $x - y$, the points are in the phases of waves, and lesson 04 draws a few of these waves at
+# random.
 #
 # ## Take away
 #
@@ -565,11 +568,11 @@ show(
 # ## Where it breaks
 #
 # - The representer theorem needs a loss that depends on $f$ at the $n$ points only. If $f$ has to be positive
-#   everywhere, for example, the best fit may need other functions. And if the loss decreases without end, there may be
+#   everywhere, for example, the best fit may need other functions, and if the loss decreases without end, there may be
 #   no best fit.
-# - The $n$ numbers are found with an $n \times n$ matrix. With a hundred thousand points it has ten billion entries,
-#   which is why lesson 04 takes another route.
-# - An indefinite function (lesson 02) has no such space. The denominator of $u$ may be negative, and the dual may have
+# - The $n$ numbers are found with an $n \times n$ matrix, which has ten billion entries for a hundred thousand points.
+#   Lesson 04 therefore takes another route.
+# - An indefinite function (lesson 02) has no such space: the denominator of $u$ may be negative, and the dual may have
 #   several maxima.
 #
 # ## Exercises
