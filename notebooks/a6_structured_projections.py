@@ -9,13 +9,13 @@
 # > and a given integrand.
 #
 # Lesson 05 draws orthogonal directions and only mentions three other ways to spread directions out. This appendix
-# derives all three, and measures where each of them helps and where it hurts.
+# derives all three, and measures where each helps and where it hurts.
 #
-# Orthogonal directions need $d^2$ stored numbers, and $d^2$ multiplications for each point. *Structured* directions
-# replace the random matrix by a product of simple factors, which needs on the order of $d \log d$ operations. *Simplex*
-# directions make the angles between the directions even larger than right angles. *Sobol* points ignore angles and fill
-# a cube more evenly than random points do. None of the three is best for all data, so throughout we ask which
-# differences $\delta = x - y$ each of them is good for.
+# Orthogonal directions need $d^2$ stored numbers, and $d^2$ multiplications for each point, whereas *structured*
+# directions replace the random matrix by a product of simple factors, which needs on the order of $d \log d$
+# operations. *Simplex* directions make the angles between the directions even larger than right angles, and *Sobol*
+# points ignore angles and fill a cube more evenly than random points do. None of the three is best for all data, so
+# throughout we ask which differences $\delta = x - y$ each is good for.
 
 # %%
 import timeit
@@ -40,14 +40,14 @@ def difference(a, b):
 # %% [markdown]
 # ## 1. Hadamard's matrix and its fast transform
 #
-# A *Hadamard matrix* has entries $\pm1$ and orthogonal rows. We scale its rows to length one, which makes it an
-# orthogonal matrix. Sylvester's recursion doubles the size of such a matrix:
+# A *Hadamard matrix* has entries $\pm1$ and orthogonal rows, which we scale to length one to make it an orthogonal
+# matrix. Sylvester's recursion doubles its size:
 #
 # $$H_1 = (1), \qquad H_{2D} = \frac{1}{\sqrt2} \begin{pmatrix} H_D & H_D \\ H_D & -H_D
 # \end{pmatrix} .$$
 #
-# Here $H_D$ has shape $(D, D)$, and $D$ is a power of two. The matrix is orthogonal and symmetric, so it is its own
-# inverse.
+# Here $H_D$ has shape $(D, D)$, and $D$ is a power of two. Because the matrix is orthogonal and symmetric, it is its
+# own inverse.
 
 
 # %%
@@ -65,15 +65,15 @@ print(f"difference from SciPy's over √16: {difference(H, scipy.linalg.hadamard
 print("H_4 times 2:\n", np.sign(hadamard_matrix(4)).astype(int))
 
 # %% [markdown]
-# If we treat $H_D$ like any other matrix, a product with it takes $D^2$ operations. The recursion shows a faster
-# method. For a vector with the halves $a$ and $b$ we need only $H_D (a + b)$ and $H_D (a - b)$:
+# If we treat $H_D$ like any other matrix, a product with it takes $D^2$ operations, but the recursion shows a faster
+# method. If a vector has the halves $a$ and $b$, we need only $H_D (a + b)$ and $H_D (a - b)$:
 #
 # $$H_{2D} \begin{pmatrix} a \\ b \end{pmatrix} = \frac{1}{\sqrt2}
 # \begin{pmatrix} H_D (a + b) \\ H_D (a - b) \end{pmatrix} .$$
 #
 # These are two products of half the size and $2D$ additions, so the number of additions obeys $T(2D) = 2\, T(D) + 2D$.
 # **When the vector is halved again and again, a product with Sylvester's matrix of $D$ rows takes $D \log_2 D$
-# additions instead of $D^2$ operations.** This is the *fast Walsh–Hadamard transform*. It does for Hadamard matrices
+# additions instead of $D^2$ operations.** This is the *fast Walsh–Hadamard transform*, which does for Hadamard matrices
 # what the fast Fourier transform does for waves.
 
 
@@ -95,14 +95,14 @@ for D in (64, 1024, 4096):
     print(f"{D:6,d}   {D**2:18,d}   {D * int(np.log2(D)):18,d}")
 
 # %% [markdown]
-# The package's `projections.fwht` does the same without recursion, along the *leading* axis. Each *butterfly*
-# $(a + b, a - b)$ then works on whole rows, and each row is one contiguous piece of memory.
+# The package's `projections.fwht` does the same without recursion, along the *leading* axis, so that each *butterfly*
+# $(a + b, a - b)$ works on whole rows, each of them one contiguous piece of memory.
 #
 # ## 2. Structured orthogonal directions
 #
-# The matrix $H$ is orthogonal but not random. A diagonal matrix of random signs is random, but it does not mix the
-# coordinates. Yu et al. (2016) alternate the two, with three independent diagonal matrices of random signs $D_1$, $D_2$
-# and $D_3$:
+# The matrix $H$ is orthogonal but not random, whereas a diagonal matrix of random signs is random but does not mix the
+# coordinates. Yu et al. (2016) therefore alternate the two, with three independent diagonal matrices of random signs
+# $D_1$, $D_2$ and $D_3$:
 #
 # $$W = \sqrt d\; H D_1 H D_2 H D_3 .$$
 #
@@ -124,10 +124,10 @@ print(f"difference between transform and W x: {difference(applied, by_hand @ x)}
 print(f"difference between W Wᵀ and d I: {difference(rows @ rows.T, d * np.eye(d))}")
 
 # %% [markdown]
-# How much faster is that? Fewer operations do not always take less time, so we have to measure. There is also a
-# compromise between the dense product and the fast transform. Sylvester's matrix is a Kronecker product,
-# $H_{ab} = H_a \otimes H_b$. We can therefore arrange $x$ as an $a \times b$ table and multiply its columns by $H_a$
-# and its rows by $H_b$. If $a$ and $b$ are both near $\sqrt D$, these two *small* matrix products take $O(D^{3/2})$
+# How much faster are structured directions? Fewer operations do not always take less time, so we have to measure. There
+# is also a compromise between the dense product and the fast transform. Because Sylvester's matrix is a Kronecker
+# product, $H_{ab} = H_a \otimes H_b$, we can arrange $x$ as an $a \times b$ table and multiply its columns by $H_a$ and
+# its rows by $H_b$. If $a$ and $b$ are both near $\sqrt D$, these two *small* matrix products take $O(D^{3/2})$
 # operations in all.
 
 
@@ -144,9 +144,9 @@ def kronecker_transform(x):
 print(f"difference between table and matrix: {difference(kronecker_transform(x), H @ x)}")
 
 # %% [markdown]
-# For 100 points and increasing $d$ we time a dense product, three fast transforms, and three transforms computed as
-# small products. The dense product takes the most operations, but a processor runs it at nearly full speed. Each of the
-# $3 \log_2 d$ steps of the transforms does little arithmetic and reads and writes all the data once.
+# We time a dense product, three fast transforms, and three transforms computed as small products, with 100 points and
+# increasing $d$. The dense product takes the most operations, but a processor runs it at nearly full speed, whereas
+# each of the $3 \log_2 d$ steps of the transforms reads and writes all the data once to do little arithmetic.
 #
 # **Before you run this:** at $d = 64$ the dense product takes $64^2 = 4096$ multiplications for each point, and three
 # fast transforms take $3 \cdot 64 \cdot 6 = 1152$ additions, 3.6 times fewer. At $d = 4096$ they take 114 times fewer.
@@ -196,7 +196,7 @@ show(
 # it between 256 and 512.
 
 # %% [markdown]
-# For 100 points with $d = 64$, the dense product is faster than three fast transforms, although it takes more
+# With 100 points and $d = 64$, the dense product is faster than three fast transforms although it takes more
 # operations, because matrix products are what processors do best. The advantage of the transforms grows with $d$, but
 # where the curves cross depends on the computer and on the number of points.
 #
@@ -207,14 +207,14 @@ show(
 # ## 3. What structured directions estimate
 #
 # The rows have norm $\sqrt d$, not a random χ norm. If their directions were uniform, the mean of
-# $\cos(\omega^\top\delta)$ at $r = \|\delta\|$ would therefore not be $e^{-r^2/2}$. It would be the Bessel kernel of
+# $\cos(\omega^\top\delta)$ at $r = \|\delta\|$ would therefore be not $e^{-r^2/2}$ but the Bessel kernel of
 # `norms="fixed"` in lesson 05, which the package computes as `theory.fixed_norm_mean` and which we write as $j(r^2)$.
 #
 # But are the directions uniform? **With finitely many signs the directions cannot be uniform, so the mean depends on
-# the direction of $\delta$.** For small $d$ we can compute it exactly, as an average over all $2^{2d}$ choices of two
-# of the three diagonals. The mean over $D_3$ has a closed form, $\prod_j \cos(v_j \delta_j)$, where $v$ is the rest of
-# the row. If we average the result over all directions of $\delta$, we must get $j$ again. We do this for $d = 8$,
-# first at $r = 2$ and then for shorter $\delta$.
+# the direction of $\delta$.** If $d$ is small, we can compute this mean exactly, as an average over all $2^{2d}$
+# choices of two of the three diagonals. The mean over $D_3$ has a closed form, $\prod_j \cos(v_j \delta_j)$, where $v$
+# is the rest of the row. Averaging the result over all directions of $\delta$ must give $j$ again. We try this with
+# $d = 8$, first at $r = 2$ and then for shorter $\delta$.
 
 # %%
 axis, diagonal = np.eye(8)[0], np.ones(8) / 8**0.5
@@ -255,10 +255,10 @@ show(
 )
 
 # %% [markdown]
-# At $r = 2$ the mean is 0.0255 along an axis and 0.0662 along the diagonal. Averaged over 60 directions it is 0.0565,
-# close to the 0.0568 of fixed norms. So there are two biases. The first is the bias of fixed norms, which for small $r$
-# is $-r^4/(4(d+2))$. The second depends on the direction of $\delta$ and is smaller. Its leading term is
-# $\bigl(\tfrac{3 r^4}{d + 2} - \sum_i \delta_i^4\bigr) / 3d^2$, which is the last column of the table
+# At $r = 2$ the mean is 0.0255 along an axis and 0.0662 along the diagonal, but averaged over 60 directions it is
+# 0.0565, close to the 0.0568 of fixed norms. So there are two biases. The first is the bias of fixed norms, which for
+# small $r$ is $-r^4/(4(d+2))$. The second, which is smaller, depends on the direction of $\delta$; its leading term is
+# $\bigl(\tfrac{3 r^4}{d + 2} - \sum_i \delta_i^4\bigr) / 3d^2$, the last column of the table
 # (`theory.hadamard_departure`).
 #
 # What about the mean squared error? To see where randomness comes in, we follow two unit vectors through the three
@@ -303,8 +303,8 @@ show(
 # %% [markdown]
 # The first stage turns $e_1$ into the constant vector $\pm d^{-1/2} (1, \dots, 1)$, because $D_3$ only chooses its
 # sign. Along an axis, then, the first of the three stages is used up without mixing anything. A vector whose entries
-# have equal absolute values, such as $(1, \dots, 1)$, starts where $e_1$ is after one stage. With $k$ stages it
-# therefore has the distribution that $e_1$ has with $k + 1$ stages.
+# have equal absolute values, such as $(1, \dots, 1)$, starts where $e_1$ is after one stage, so that with $k$ stages it
+# has the distribution that $e_1$ has with $k + 1$ stages.
 #
 # How large is the error? The function `mse` measures it, as a multiple of the exact error of independent rows.
 
@@ -367,9 +367,9 @@ print(", ".join(f"{int(value)} in {count}" for value, count in zip(means, counts
 
 # %% [markdown]
 # Along an axis of 16 dimensions, structured directions beat independent ones at $r = 1$ and lose to them at $r = 2$,
-# $3$ and $2\pi$. Along the diagonal they also lose, but only at larger distances. At $r = 2\pi$ there is an echo. With
-# $d = 16$ the entries of the rows along $e_1$ are multiples of $\frac14$, so each cosine is 1, 0 or −1. In half of the
-# draws all 16 cosines are 1 or all are −1, at a distance where the kernel is almost zero.
+# $3$ and $2\pi$. Along the diagonal they also lose, but only at larger distances. At $r = 2\pi$ there is an echo: with
+# $d = 16$ the entries of the rows along $e_1$ are multiples of $\frac14$, so each cosine is 1, 0 or −1, and in half of
+# the draws all 16 cosines are 1 or all are −1, at a distance where the kernel is almost zero.
 #
 # Why do more dimensions help? The second stage adds up $d$ random signs for each entry, and by the central limit
 # theorem a sum of 64 signs is nearly normal, as an entry of a random direction is. With fewer signs it is not: along
@@ -378,12 +378,12 @@ print(", ".join(f"{int(value)} in {count}" for value, count in zip(means, counts
 #
 # If the data are sparse, or if their rows consist of $\pm1$, there are two remedies. A fourth stage costs another
 # $d \log d$ operations; Choromanski et al. (2017) study such longer products. A random rotation of the data, by a
-# matrix $Q$ as in lesson 05, makes every direction of $\delta$ random. It costs $d^2$ operations for each point, once.
+# matrix $Q$ as in lesson 05, makes every direction of $\delta$ random and costs $d^2$ operations for each point, once.
 #
 # ## 4. Simplex directions: further apart than orthogonal
 #
 # Directions can be spread even further apart than at right angles. Take the $d$ unit vectors that point to the corners
-# of a regular *simplex*. Any two of them form an obtuse angle, with cosine $-1/(d - 1)$, and together they add up to
+# of a regular *simplex*: any two of them form an obtuse angle, with cosine $-1/(d - 1)$, and together they add up to
 # zero. With χ norms and a uniform rotation, each row taken alone is $\mathcal{N}(0, I)$ as before (Reid et al., 2023).
 
 # %%
@@ -395,8 +395,8 @@ print(f"difference between the sum of the unit vectors and 0: {difference(unit.s
 
 # %% [markdown]
 # Are simplex directions better? That depends on the integrand, and this course has two of them. One is
-# $e^{\omega^\top z}$, which we meet again in lesson 09. It is huge if $\omega$ is long and points along $z$. The other
-# is $\cos(\omega^\top\delta)$, for which $\omega$ and $-\omega$ are the same direction.
+# $e^{\omega^\top z}$, which we meet again in lesson 09 and which is huge if $\omega$ is long and points along $z$. The
+# other is $\cos(\omega^\top\delta)$, for which $\omega$ and $-\omega$ are the same direction.
 #
 # **Before you run this:** for which integrand, $e^{\omega^\top z}$ or $\cos(\omega^\top\delta)$, should a partner that
 # points *away* help more than one at a right angle?
@@ -487,9 +487,9 @@ print(f"orthogonal over iid: {formulas['orthogonal'] / formulas['iid']:.2f}, at 
 #
 # The third method ignores angles altogether. *Quasi-Monte Carlo* replaces random points by a *low-discrepancy
 # sequence*, whose points are constructed to fill the unit cube evenly. We use the *Sobol sequence* and randomise it by
-# a *scrambling*, which changes the digits of the coordinates at random but keeps the points even. Each scrambled point,
+# *scrambling*, which changes the digits of the coordinates at random but keeps the points even. Each scrambled point,
 # taken alone, is uniform in the cube, so the estimate stays unbiased. The inverse of the normal distribution function,
-# applied to each coordinate, turns it into a sample of $\mathcal{N}(0, I)$.
+# applied to each coordinate, turns the point into a sample of $\mathcal{N}(0, I)$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 flat = {
@@ -515,11 +515,11 @@ show(
 )
 
 # %% [markdown]
-# The error of $m$ independent points is proportional to $1/\sqrt m$. Points as even as the Sobol sequence have an error
-# of about $1/m$, and scrambling improves that further: for smooth integrands the root-mean-square (RMS) error falls
-# like $m^{-3/2}$, up to logarithms (Owen, 1997). But our integrand is smooth only inside the cube. Near the faces,
-# where coordinates of $\omega$ go to infinity, the cosine oscillates ever faster, so we have to measure the rate. There
-# is a second obstacle: in many dimensions, a few points cannot be even in all pairs of coordinates at once.
+# The error of $m$ independent points is proportional to $1/\sqrt m$, whereas points as even as the Sobol sequence have
+# an error of about $1/m$, and scrambling improves that further: for smooth integrands the root-mean-square (RMS) error
+# falls like $m^{-3/2}$, up to logarithms (Owen, 1997). But our integrand is smooth only inside the cube: near the
+# faces, where coordinates of $\omega$ go to infinity, the cosine oscillates ever faster, so we have to measure the
+# rate. There is a second obstacle: in many dimensions, a few points cannot be even in all pairs of coordinates at once.
 #
 # **Before you run this:** the RMS error of independent points has the slope $-1/2$ when its logarithm is plotted
 # against $\log m$. With $r = 1$ and $m$ from 16 to 256, what slope do you expect of scrambled Sobol points in 2
@@ -539,8 +539,8 @@ for D, ms in ((2, (16, 256)), (2, (64, 1024)), (4, (16, 256)), (16, (16, 256))):
 # −0.81.
 
 # %% [markdown]
-# For our cosines, the RMS error of Sobol points in 2 dimensions falls about like $1/m$. Owen's rate needs an integrand
-# that is smooth up to the faces of the cube, and ours is not.
+# With our cosines, the RMS error of Sobol points in 2 dimensions falls about like $1/m$, short of Owen's rate, which
+# needs an integrand that is smooth up to the faces of the cube.
 #
 # Sobol points are made for the *coordinates*: in any dimension, each coordinate alone is spread perfectly evenly. The
 # direction of $\delta$ must therefore matter, as it does for structured directions.
@@ -629,13 +629,13 @@ print("squared error along an axis, r = 1:", end=" ")
 print(f"100 points over 64, {square[1] / square[0]:.1f}; 300 over 256, {square[3] / square[2]:.0f}")
 
 # %% [markdown]
-# Along an axis Sobol points are dozens to hundreds of times better than independent directions at these distances. At
-# $r \le \frac12$ these 128 structured directions are better still. In 16 dimensions, 1,024 Sobol points are ahead of
+# Along an axis Sobol points are dozens to hundreds of times better than independent directions at these distances, and
+# at $r \le \frac12$ these 128 structured directions are better still. In 16 dimensions, 1,024 Sobol points are ahead of
 # orthogonal directions along all twelve.
 #
 # So look at your data. Rows of counts or categories often differ in few places, which means that $\delta$ has only $s$
 # entries that are not 0. Each row of the next table belongs to one $s$: we draw sixty such $\delta$ of length 1, on
-# random axes of 64, with normal entries. In the last row there are two entries, and they are equal.
+# random axes of 64, with normal entries or, in the last row, two equal ones.
 #
 # **Before you run this:** along one axis of 64, Sobol points are hundreds of times better than independent directions.
 # Now let $\delta$ of length 1 lie along two of the 64 axes. Does the gain hold for every two of them?
@@ -669,16 +669,17 @@ for s, a, b in zip(("1", "2", "4", "2, equal"), structured, sobol_ratio, strict=
 
 # %% [markdown]
 # **Along two of 64 axes, 256 Sobol points are often dozens of times better than independent directions, and sometimes
-# worse.** It depends on the axes, because the points are even in some pairs of coordinates and uneven in others.
+# worse.** Which it is depends on the axes, because the points are even in some pairs of coordinates and uneven in
+# others.
 #
-# This gives a rule. Where points differ in one place at a time, use Sobol points, at any $d$. Structured directions are
+# This gives a rule: where points differ in one place at a time, use Sobol points, at any $d$. Structured directions are
 # an alternative there only if the points differ by $\frac12$ or less and $m$ is small, because their bias does not
 # shrink as $m$ grows. Where points differ in two or more places, as two categories do in one-hot rows, measure on the
 # data themselves, as exercise 3 does.
 #
 # ## 6. All methods compared
 #
-# `projections.METHODS` holds every method of drawing directions. The next table compares them at $d = m = 16$: each
+# `projections.METHODS` holds every method of drawing directions, and the next table compares them at $d = m = 16$. Each
 # entry is the mean squared error divided by the error of independent directions, averaged over $\delta$ along twelve
 # random directions. Look for the smallest number in each column.
 
@@ -694,15 +695,16 @@ for name, draw in projections.METHODS.items():
     print(f"{name:14}" + "".join(f"{v:9.3f}" for v in ratio) + f"   {tuple(phi.shape)}")
 
 # %% [markdown]
-# The first line shows how noisy the measurement is. Sixteen Sobol points are too few for 16 dimensions. **With
-# $d = m = 16$ fixed norms and Hadamard have the least error at $r \le 1$, but their bias does not fall with $m$.**
+# The first line shows how noisy the measurement is, and the Sobol line shows that sixteen points are too few for 16
+# dimensions. **With $d = m = 16$ fixed norms and Hadamard have the least error at $r \le 1$, but their bias does not
+# fall with $m$.**
 #
 # ## Take away
 #
 # - The fast Walsh–Hadamard transform costs $D \log_2 D$ additions. The product $\sqrt d\, H D_1 H D_2 H D_3$ has
 #   orthogonal rows and needs only $3d$ signs. It pays off where $d$ is far above the 64 of an attention head; how far
 #   depends on the machine.
-# - Its rows have fixed norm, so the estimate is biased. Averaged over directions of $\delta$ it has the mean of
+# - Its rows have fixed norm, so the estimate is biased; averaged over directions of $\delta$ it has the mean of
 #   `norms="fixed"`. At $d = m = 16$ it loses to independent directions beyond $r \approx 2$ along an axis, or where all
 #   $|\delta_j|$ are equal. At $r = 3$ along an axis its error is nearly three times the error of independent
 #   directions, and a fourth stage removes half of the loss. With 256 rows in 16 dimensions it also loses at $r = 2$
