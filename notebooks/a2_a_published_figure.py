@@ -54,11 +54,11 @@ print(f"mean of r² over pairs: {r_square.mean():.2f}")
 # %% [markdown]
 # ## 1. A published figure
 #
-# An article from 2020 (Koker; see Further reading) explains the Performer in a few pages, with code. It is clear and
-# widely read, and it is one of the texts that this course grew from. Its first plot of errors compares independent with
-# orthogonal directions in trigonometric attention, with $L = 1024$ tokens, $d = 16$, and standard normal $q$, $k$ and
-# $v$. In that figure the orthogonal curve falls by orders of magnitude as the number $m$ of directions grows, whereas
-# the independent curve does not.
+# An article from 2020 (Koker; see Further reading) explains the Performer in a few pages, with code. Clear and widely
+# read, it is one of the texts that this course grew from. Its first plot of errors compares independent with orthogonal
+# directions in trigonometric attention, with $L = 1024$ tokens, $d = 16$, and standard normal $q$, $k$ and $v$. In that
+# figure the orthogonal curve falls by orders of magnitude as the number $m$ of directions grows, whereas the
+# independent curve does not.
 #
 # The directions $\omega$ are the rows of an $m \times d$ matrix, so we speak of independent and of orthogonal rows.
 #
@@ -79,19 +79,19 @@ print(f"the nearest of all pairs of tokens is at r = {nearest:.2f}")
 # ### What the code does
 #
 # **At the mean squared distance of these tokens, orthogonal rows can gain almost nothing over independent ones.** What,
-# then, did the figure measure? The code was published with it, so we can look. The published features differ in two
-# ways from those of this course:
+# then, did the figure measure? The code was published with it, so we can look. The published features differ from ours
+# in two ways:
 #
 # 1. The waves are $\cos(2\pi\, \omega^\top x)$ and $\sin(2\pi\, \omega^\top x)$, with $\omega \sim
 #    \mathcal{N}(0, I)$. In radians there is no $2\pi$ (lesson 03), so these features estimate a Gaussian kernel that is
 #    $2\pi$ times too narrow.
-# 2. The orthogonal rows are divided by $\sqrt{m/d}$. Their length was one, so it becomes $\sqrt{d/m}$, which depends on
-#    $m$. It should be a random $\chi_d$ length, which is near $\sqrt d$ (lesson 05).
+# 2. The orthogonal rows, of length one, are divided by $\sqrt{m/d}$, so their length becomes $\sqrt{d/m}$, which
+#    depends on $m$. It should be a random $\chi_d$ length, which is near $\sqrt d$ (lesson 05).
 #
-# Together, the orthogonal rows act as if they had the length $2\pi \sqrt{d/m}$ instead of $\sqrt d$. The two lengths
-# agree at $m = (2\pi)^2 \approx 39.5$ and nowhere else. To a good approximation, the orthogonal code estimates
+# With both changes, the orthogonal rows act as if they had the length $2\pi \sqrt{d/m}$ instead of $\sqrt d$. The two
+# lengths agree at $m = (2\pi)^2 \approx 39.5$ and nowhere else. To a good approximation, the orthogonal code estimates
 # $\exp\bigl(-\tfrac{(2\pi)^2}{m} \tfrac{r^2}{2}\bigr)$, a Gaussian of *bandwidth* $\sqrt m/2\pi$, which gets wider as
-# $m$ grows. The exact mean for rows of fixed length is `theory.fixed_norm_mean`. We plot it for three numbers of
+# $m$ grows. The exact mean for rows of fixed length is `theory.fixed_norm_mean`. We plot this mean for three numbers of
 # directions, with measured means as dots.
 
 
@@ -140,22 +140,22 @@ show(
 # %% [markdown]
 # **As shipped, independent rows estimate a spike, and orthogonal rows beyond $m = 40$ a kernel that is too wide.** The
 # spike is so narrow that even the nearest pair lies outside it, so all the estimates are noise around zero, and so are
-# the denominators. The wide kernel introduces a bias. But a wide kernel also gives a smoother of large bandwidth, and
-# lesson 06 shows where this leads: to a mean that hardly depends on the query and is easy to estimate. In the limit
-# $m \to \infty$ the kernel is 1 and the weights are $e^{\|y_j\|^2/2}$, which do not depend on the query at all.
+# the denominators. The wide kernel introduces a bias, but it also gives a smoother of large bandwidth, which leads, as
+# lesson 06 shows, to a mean that hardly depends on the query and is easy to estimate. In the limit $m \to \infty$ the
+# kernel is 1 and the weights are $e^{\|y_j\|^2/2}$, which do not depend on the query at all.
 #
 # ## 2. As shipped, repaired, and against a baseline
 #
-# Now we draw the figure again with the article's sizes, once as shipped and once with rows of the right length. We
-# divide each error by the error of the baseline $\operatorname{mean}(V)$, which depends on no query and no key. This is
-# the *normalised error* of lesson 06: 0 is exact, and 1 is no better than $\operatorname{mean}(V)$. Everything is
-# computed for seven draws. The lines are medians, because the mean of such a ratio is infinite (lesson 08), and the
-# bars go from the smallest to the largest value. The line *bandwidth alone* is a prediction for the shipped orthogonal
-# rows: the exact kernel smoother with the Gaussian that they nearly estimate, without any randomness.
+# Now we draw the figure again with the article's sizes, once as shipped and once with rows of the right length.
+# Dividing each error by the error of the baseline $\operatorname{mean}(V)$, which depends on no query and no key, gives
+# the *normalised error* of lesson 06: 0 is exact, and 1 is no better than $\operatorname{mean}(V)$. We compute
+# everything for seven draws and plot the medians, because the mean of such a ratio is infinite (lesson 08), with bars
+# from the smallest to the largest value. The line *bandwidth alone* is a prediction for the shipped orthogonal rows:
+# the exact kernel smoother with the Gaussian that they nearly estimate, without any randomness.
 #
-# For the repaired independent rows we can also predict the error, if each denominator is replaced by the exact $D_i$.
-# The values are independent with mean 0 and variance 1, so $\mathbb{E}[v_j^\top v_l]$ is $e$, the number of coordinates
-# of a value, if $j = l$, and 0 otherwise. Then the mean squared error of one coordinate of an output is
+# We can also predict the error of the repaired independent rows, if each denominator is replaced by the exact $D_i$.
+# Because the values are independent with mean 0 and variance 1, $\mathbb{E}[v_j^\top v_l]$ is $e$, the number of
+# coordinates of a value, if $j = l$, and 0 otherwise, so the mean squared error of one coordinate of an output is
 #
 # $$\frac1e\, \mathbb{E} \Bigl\| \frac{1}{D_i} \sum_j (\hat A_{ij} - A_{ij})\, v_j \Bigr\|^2
 # = \frac{1}{D_i^2} \sum_j \mathbb{E}(\hat A_{ij} - A_{ij})^2 .$$
@@ -266,17 +266,17 @@ show(
 # %% [markdown]
 # ### With exact denominators
 #
-# Is this only the noise of the denominators? With exact denominators, the error is still more than ten times that of
-# mean(V), as the formula predicts (the mean of seven draws scatters about the prediction). The noise of the weights
-# alone is already too large here.
+# Is the noise of the denominators alone to blame? No: with exact denominators, the error is still more than ten times
+# that of mean(V), as the formula predicts (the mean of seven draws scatters about the prediction), so the noise of the
+# weights alone is already too large here.
 
 # %% [markdown]
 # ## 3. Cross the two changes
 #
 # **With 192 directions, orthogonality seems to gain six orders of magnitude as shipped; with rows of the right length
 # it gains nothing that one could see.** But the two shipped curves differ in two things at once: the directions, and
-# the length of the rows. To find out which of them makes the difference, we cross them, which gives us orthogonal rows
-# with the length of the independent ones, and independent rows with the length of the orthogonal ones.
+# the length of the rows. To find out which of the two matters, we cross them, which gives orthogonal rows with the
+# length of the independent ones, and independent rows with the length of the orthogonal ones.
 #
 # **Before you run this:** with $m = 192$ directions mean(V) has the error 0.0018, and independent rows
 # as shipped have 2,900. Give *independent* rows the short length $2\pi\sqrt{d/m}$ that the orthogonal
@@ -347,15 +347,15 @@ for m, errors in more.items():
 # %% [markdown] tags=["answer"]
 # The error gets larger: 0.0026 with 1536 directions. Bandwidth alone predicts this, because the kernel is then so wide
 # that its weights are nearly $e^{\|y\|^2/2}$. The error of orthogonal rows of the right length falls from 0.89 to
-# 0.0029 with more features than tokens, and they still lose to mean(V), whose error is 0.0019.
+# 0.0029 with more features than tokens, but they still lose to mean(V), whose error is 0.0019.
 
 # %% [markdown]
 # ### The second figure of the article
 #
-# An estimate that gets worse with more features estimates something else. The article has a second figure, in which
-# positive features (lesson 09) win. Its rows also have the length $\sqrt{d/m}$, this time without the $2\pi$, and the
-# entries are 1.5 times as large. Again the rows are too short, so the features are nearly
-# $e^{-\|y\|^2/2}$ alone, without a query.
+# An estimate that gets worse with more features estimates something else. In a second figure of the article, positive
+# features (lesson 09) win. There the rows also have the length $\sqrt{d/m}$, this time without the $2\pi$, and the
+# entries are 1.5 times as large. Because the rows are again too short, the features are nearly $e^{-\|y\|^2/2}$ alone,
+# without a query.
 
 # %%
 for name, sign in (("e^(‖y‖²/2)", 1), ("e^(−‖y‖²/2)", -1)):
@@ -415,9 +415,9 @@ show(
 #
 # **On standard normal queries and keys every correct estimator tried loses to predicting mean(V) up to $m = 192$.**
 # With 192 directions trigonometric features lose by a factor of hundreds, and positive features by 4.6 (independent)
-# and 2.6 (orthogonal). Only two medians are below that of mean(V), and only slightly: those of the shipped orthogonal
-# rows and of independent rows of the same length. At this $m$ their bandwidth is large but not yet too large. A plot
-# without a baseline cannot show any of this, which is why every accuracy plot of this course has one.
+# and 2.6 (orthogonal). Only two medians are below that of mean(V), and only slightly: the medians of the shipped
+# orthogonal rows and of independent rows of the same length. At this $m$ their bandwidth is large but not yet too
+# large. A plot without a baseline cannot show any of this, which is why every accuracy plot of this course has one.
 #
 # ## Take away
 #
@@ -432,7 +432,7 @@ show(
 # - The verdict is about this setting: independent standard normal queries and keys, where nothing relates a query to a
 #   key, $d = 16$, and $m$ up to 192. Where pairs are closer, orthogonal directions do help (lesson 05), and on learned
 #   heads positive features can be made to work (lessons 16 and 17).
-# - Medians are of seven draws, or of three with 1536 directions, and the mean is infinite. So read no more than one
+# - Medians are of seven draws, or of three with 1536 directions, and the mean is infinite, so read no more than one
 #   digit of these medians.
 #
 # ## Exercises
