@@ -6,10 +6,10 @@
 # > Afterwards you can train one layer of attention to find a picture, keep a gallery in a state of constant size, say
 # > how many pictures it can hold, and join two galleries by merging their states.
 #
-# Is attention worth its cost? That depends on the task. Lesson 16 writes text, where attention is worth a fraction of a
-# bit per character. This appendix is about a different kind of task. Somebody shows a *gallery* of pictures, each under
-# a *tag*, then names one of the tags and asks for its picture, pixel by pixel. A memory that returns what was stored
-# under a key is called an *associative memory*. Because the answer is a picture, we can see what an estimate of
+# Is attention worth its cost? That depends on the task. In lesson 16, which writes text, attention is worth a fraction
+# of a bit per character. This appendix is about a different kind of task: somebody shows a *gallery* of pictures, each
+# under a *tag*, then names one of the tags and asks for its picture, pixel by pixel. A memory that returns what was
+# stored under a key is called an *associative memory*. Because the answer is a picture, we can see what an estimate of
 # attention gets wrong.
 
 # %%
@@ -31,7 +31,7 @@ jax.config.update("jax_enable_x64", True)
 # ## 1. A gallery, and a question
 #
 # The pictures are scikit-learn's scanned digits, $8 \times 8$ pixels, reduced to four grey values from 0 to 3. The
-# first 1400 are for training. The other 397 are held out, and every result below is measured on them. A gallery assigns
+# first 1400 are for training; the other 397 are held out, and every result below is measured on them. A gallery assigns
 # eight different tags out of sixteen to eight pictures, at random, so outside its gallery a tag says nothing about the
 # picture.
 
@@ -64,22 +64,22 @@ for name, value in BASELINES.items():
     print(f"{name:27} {value:.2f} bits per pixel")
 
 # %% [markdown]
-# The model is a single layer of attention. A picture enters as eight tokens, its rows. The *key* of a row is learned,
-# and it depends on the tag and on which row of the picture it is; the *value* is the row itself, eight grey values. A
-# gallery thus gives $S = 8 \cdot 8 = 64$ keys of $d = 32$ numbers. The eight *queries* depend on the tag asked for, and
-# on the row:
+# The model is a single layer of attention, and a picture enters it as eight tokens, its rows. The *key* of a row is
+# learned and depends on the tag and on which row of the picture it is, whereas the *value* is the row itself, eight
+# grey values. A gallery thus gives $S = 8 \cdot 8 = 64$ keys of $d = 32$ numbers. The eight *queries* depend on the tag
+# asked for, and on the row:
 #
 # $$q_i = Q_{\text{tag asked},\, i} , \qquad k_{(t, i)} = K_{t, i} , \qquad v_{(t, i)} = \text{row } i
 # \text{ of the picture under } t ,$$
 #
-# with two tables $Q$ and $K$ of shape (16, 8, 32). Their rows serve as *addresses*: training has to learn which query
+# with two tables $Q$ and $K$ of shape (16, 8, 32), whose rows serve as *addresses*: training has to learn which query
 # should match which key. Attention returns eight rows of eight numbers, which is a picture.
 #
-# The answer is then given pixel by pixel. At each pixel a small network sees the number that attention has read there,
-# the position of the pixel, and its two neighbours that came before, left and above. It returns $\ln P$ of the four
-# grey values, and its loss is the *cross-entropy*, here in bits per pixel. The neighbours are always the true ones
-# (*teacher forcing*). They make the baseline strong, because a network that sees no gallery can still continue a stroke
-# that has begun.
+# The answer is then given pixel by pixel. From the number that attention has read at a pixel, the position of the
+# pixel, and its two neighbours that came before, left and above, a small network computes $\ln P$ of the four grey
+# values; its loss is the *cross-entropy*, here in bits per pixel. The neighbours, which are always the true ones
+# (*teacher forcing*), make the baseline strong, because a network that sees no gallery can still continue a stroke that
+# has begun.
 
 
 # %%
@@ -122,8 +122,8 @@ def bits(params, W, tags, shown, asked, target, attend):
 # - the mean of the gallery's pictures, row by row, which depends on the row and not on the tag;
 # - positive features with directions $W$ (m, d).
 #
-# Section 3 trains the last two. Training is as in lesson 16, with Adam on 16 fresh galleries per step. Each result is
-# measured on three draws of 64 galleries of held-out pictures.
+# Section 3 trains the last two. Training is as in lesson 16, with Adam on 16 fresh galleries per step, and each result
+# is measured on three draws of 64 galleries of held-out pictures.
 
 
 # %%
@@ -215,8 +215,9 @@ print(f"attention is worth {gain:.2f} bits per pixel")
 # %% [markdown]
 # ### Which key each query finds
 #
-# **Attention is worth 0.95 bits per pixel here, nearly all that there was to gain.** How does softmax find the picture?
-# If the values are the identity matrix, attention returns its weights, here of eight queries on 64 keys.
+# **Attention is worth 0.95 bits per pixel here, nearly all that there was to gain.** To see how softmax finds the
+# picture, we use the identity matrix as values, so that attention returns its weights, here of eight queries on 64
+# keys.
 
 # %%
 tags, shown, asked, target = (a[0] for a in gallery(np.random.default_rng(3), new, 1))
@@ -250,15 +251,15 @@ show(
 
 # %% [markdown]
 # **In this gallery each query gives at least 0.87 of its weight to one key, so tag and row were learned as an
-# address.** It is the key of its own row in the picture asked for. The effective number of keys is close to one. Lesson
-# 12 warned that such look-ups are hard for a state.
+# address.** That key belongs to the query's own row in the picture asked for, and the effective number of keys is close
+# to one. Lesson 12 warned that such look-ups are hard for a state.
 #
 # ## 2. Put the gallery into a state
 #
 # Now the model sees the gallery once, picture after picture, and only a state remains. As in lesson 12, a state
-# consists of sums over the keys: a maximum $c$, a weight $z$ and a row of $S$ for each of $m$ directions. With $e = 8$
-# grey values in a row of a picture these are $m\,(e + 2)$ numbers. Then a tag is named, and its picture is read from
-# the state alone.
+# consists of a maximum $c$ over the keys and two sums over them, a weight $z$ and a row of $S$, for each of $m$
+# directions. With $e = 8$ grey values in a row of a picture these are $m\,(e + 2)$ numbers. Then a tag is named, and
+# its picture is read from the state alone.
 
 
 # %%
@@ -329,8 +330,8 @@ for (label, m), results in {**untrained, ("mean(V)", 0): MEAN}.items():
 
 # %% [markdown] tags=["answer"]
 # Plain positive features leave less than 0.96 bits at none of the three sizes: with 1024 directions they still leave
-# 1.85. Both kinds of features are better than mean(V) at each size, in bits and in the RMS error of the picture. But
-# mean(V) is a weak baseline here, because the network after the attention still trusts what it reads.
+# 1.85. Although both kinds of features are better than mean(V) at each size, in bits and in the RMS error of the
+# picture, mean(V) is a weak baseline here, because the network after the attention still trusts what it reads.
 
 # %% [markdown]
 # ### What a look-up needs
@@ -342,9 +343,9 @@ for (label, m), results in {**untrained, ("mean(V)", 0): MEAN}.items():
 # ## 3. Train the addresses for their directions
 #
 # Can training help? Nobody except the model reads its state, so queries and keys may be trained for the directions of
-# this state. Draw one $W$, keep it, and take 600 more steps of training through the features, which is a *fine-tuning*
-# of the model. Three runs do this, with 16, 64 and 256 directions. A fourth run draws its 256 directions again at every
-# step, and a fifth trains for as long with the mean of the gallery's pictures.
+# this state. We draw one $W$, keep it, and take 600 more steps of training through the features, which is a
+# *fine-tuning* of the model. Three runs do this, with 16, 64 and 256 directions; a fourth draws its 256 directions
+# again at every step, and a fifth trains for as long with the mean of the gallery's pictures.
 #
 # **Before you run this:** lesson 16 found that a model trained on one $W$ needs its own $W$. Three runs keep 16, 64 or
 # 256 directions, and one redraws its 256 at every step. Read with fresh directions, how many of the four runs still
@@ -382,12 +383,12 @@ print(f"mean of the pictures       {line(judge(blind, row_mean))}")
 # ### What the readings look like
 #
 # **Read with fresh directions, each run that kept its own loses, in the mean of three draws, to the model without
-# attention.** For a look-up, therefore, keep $W$ and train with it. Even then, 16 directions are too few: with its own
+# attention.** With a look-up, therefore, keep $W$ and train with it. Even then, 16 directions are too few: with its own
 # $W$ such a state leaves 0.87 bits, hardly less than the 0.92 of the mean of the gallery's pictures, which does not
 # depend on the tag.
 #
-# Let us look at the pictures. We read all eight pictures of a gallery, each by its tag: with softmax, from the state of
-# each run with its own directions, and with two methods that were not trained further, 256 directions and mean(V).
+# To look at the pictures, we read all eight of a gallery, each by its tag: with softmax, from the state of each run
+# with its own directions, and with two methods that were not trained further, 256 directions and mean(V).
 
 # %%
 some = gallery(np.random.default_rng(9), new, 1)
@@ -441,10 +442,9 @@ show(
 #
 # ## 4. How many pictures does a state hold?
 #
-# The features of a key are a vector of $m$ numbers, and among more than $m$ such
-# vectors some are linear combinations of others. So a state of $m$ directions cannot keep more than $m$ arbitrary rows
-# apart exactly. A picture has eight rows, so 16 directions are enough for two pictures at most, 64 for eight, and 256
-# for more than all sixteen tags.
+# The features of a key are a vector of $m$ numbers, and among more than $m$ such vectors some are linear combinations
+# of others, so a state of $m$ directions cannot keep more than $m$ arbitrary rows apart exactly. Because a picture has
+# eight rows, 16 directions are enough for two pictures at most, 64 for eight, and 256 for more than all sixteen tags.
 #
 # **Before you run this:** a state of 64 directions takes in galleries of 1, 2, 4, 8 and 16 pictures, each of eight
 # rows. Do all pictures stay sharp up to 8 in a gallery and are lost beyond, or do they fade all along the way?
@@ -507,16 +507,16 @@ show(
 # has an error. The bits contain a second loss: the network after the attention was trained with eight pictures in the
 # state, and it trusts what it reads as much as is right for eight.
 #
-# Sixteen pictures are twice as many as in training. Still, from two pictures to sixteen the states of 64 and 256
-# directions are better than both baselines, no attention and the mean of the pictures. The state of 16 directions is
+# Although sixteen pictures are twice as many as in training, the states of 64 and 256 directions are better than both
+# baselines, no attention and the mean of the pictures, from two pictures to sixteen. The state of 16 directions is
 # about as good as the mean of the pictures from two on. This second baseline begins with an error of 0, because the
-# mean of a single picture is the picture itself. Softmax keeps all keys and all values. It hardly fades in bits, and
-# from two pictures on it has the smallest RMS error, although this also grows.
+# mean of a single picture is the picture itself. Softmax, which keeps all keys and all values, hardly fades in bits,
+# and from two pictures on it has the smallest RMS error, although this error also grows.
 #
 # ## 5. Merge two galleries
 #
 # Two visitors walk through two galleries of four pictures each, with the same tables and the same $W$, and each comes
-# home with a state. To merge their states we need neither keys nor values.
+# home with a state. To merge the two states we need neither keys nor values.
 #
 # **Before you run this:** two visitors walk through a gallery each, and each comes home with a state.
 # The first state is asked for a tag of the second gallery. Does it return zeros, numbers that are not
@@ -566,7 +566,7 @@ show(
 #
 # - On this look-up attention is worth nearly a bit per pixel, and the mean of the pictures, which does not depend on
 #   the tag, is worth little. Choose the task before you judge the attention.
-# - Look-ups are hard for random features. Without training, plain ones lost to having no attention at every size, and
+# - Look-ups are hard for random features: without training, plain ones lost to having no attention at every size, and
 #   centred dense ones drew level with 1024 directions.
 # - Trained for one $W$ of 256 directions, a state of 2,560 numbers returns the pictures of a gallery that it has just
 #   seen. Pictures fade gradually, and with 64 or 16 directions even the first one is blurred.
@@ -575,9 +575,9 @@ show(
 # ## Where it breaks
 #
 # - The state that reads well, with 256 directions, is larger than all sixteen pictures together: 2,560 numbers compared
-#   with 1,024. Exact attention keeps 64 keys and values of 40 numbers, which is just as many. A state would pay for
-#   streams longer than sixteen tags allow, or on several machines.
-# - A learned table has one address for each tag and row. A new tag has none.
+#   with 1,024. Exact attention keeps 64 keys and values of 40 numbers, which is just as many. A state would pay off
+#   with streams longer than sixteen tags allow, or on several machines.
+# - A learned table has one address for each tag and row, so a new tag has none.
 # - All runs have a single initialisation, a single set of pictures, and a single $W$ for each size. The three draws are
 #   of galleries, and of fresh directions.
 #
