@@ -385,8 +385,8 @@ show(
 # the amplitudes stay the same, and each phase grows by $\omega_n s$. An even function has no sines, so its phases are
 # 0, or $\pi$ where $a_n < 0$.
 #
-# Our example is the Gaussian bump $e^{-x^2/2}$, repeated with period 8. It is a kernel on the ring of length 8 from
-# lesson 03, and $K(\cdot, s)$ is the row of bumps, shifted by $s$.
+# Our example, the Gaussian bump $e^{-x^2/2}$ repeated with period 8, is a kernel on the ring of length 8 from lesson
+# 03, and $K(\cdot, s)$ is the row of bumps shifted by $s$.
 #
 # **Before you run this:** a bump is repeated with period 8. Shift the row of bumps to the right by 1, 2, 3, and so on.
 # After which shift do all waves have their initial phases again? And which shifts bring back the second wave?
