@@ -38,8 +38,7 @@ from performer_course.figures import COLORS, compared, show, trend
 # A *support vector machine* (SVM) separates the two classes by the plane $w^\top \varphi(x) + b = 0$ in feature space
 # that has the widest margin on either side. The margin ends where $w^\top \varphi(x) + b = \pm 1$, at the distance
 # $1/\|w\|$ from the plane, so a wide margin means a short $w$. The margin is *soft*: a point may be inside it, or even
-# on the wrong side of the plane, by an amount $\xi_i$, which is called its *slack*, and each unit of slack is penalised
-# by $C$:
+# on the wrong side of the plane, by an amount $\xi_i$, its *slack*, and each unit of slack is penalised by $C$:
 #
 # $$\min_{w,\, b,\, \xi} \; \tfrac12 \|w\|^2 + C \sum_{i=1}^n \xi_i
 # \quad\text{subject to}\quad t_i \bigl(w^\top \varphi(x_i) + b\bigr) \ge 1 - \xi_i,
@@ -55,17 +54,17 @@ from performer_course.figures import COLORS, compared, show, trend
 # $$\tfrac12\|w\|^2 + C\sum_i \xi_i
 # - \sum_i a_i \bigl[\, t_i(w^\top\varphi(x_i) + b) - 1 + \xi_i \,\bigr] - \sum_i s_i \xi_i .$$
 #
-# In a convex problem with linear constraints, such as this one, it does not matter which of the two players moves
-# first, a property called *strong duality*. So let the opponent move first, and take the rates as given. Then our total
-# is least where its derivatives are zero. As a function of $b$, or of one $\xi_i$, it is a straight line. If such a
-# line had a slope, we could lower the total without end, so the opponent chooses rates that leave no slope. Setting the
-# derivatives to zero gives three conditions:
+# In a convex problem with linear constraints, such as this one, it does not matter which player moves first, a property
+# called *strong duality*. So let the opponent move first, and take the rates as given. Then our total is least where
+# its derivatives are zero. As a function of $b$, or of one $\xi_i$, it is a straight line. If such a line had a slope,
+# we could lower the total without end, so the opponent chooses rates that leave no slope. Setting the derivatives to
+# zero gives three conditions:
 #
 # - with respect to $w$: $\; w = \sum_i a_i t_i\, \varphi(x_i)$;
 # - with respect to $b$: $\; \sum_i a_i t_i = 0$;
 # - with respect to $\xi_i$: $\; C = a_i + s_i$, so that $a_i \le C$.
 #
-# When we substitute them into the Lagrangian, the terms with $b$ and with $\xi_i$ cancel, and what remains is
+# When we substitute them into the Lagrangian, the terms with $b$ and $\xi_i$ cancel, and what remains is
 # $\sum_i a_i - \tfrac12 \|w\|^2$, which the opponent wants to make as large as possible. With $c_i = a_i t_i$ for the
 # weight of point $i$ in $w$, the opponent's problem, called the *dual problem*, reads
 #
@@ -289,7 +288,7 @@ show(
 #
 # $$\text{loss}\bigl(f(x_1), \dots, f(x_n)\bigr) + \alpha \|f\|^2 .$$
 #
-# The space may have infinitely many dimensions, but we do not have to search it, as a proof of four lines shows.
+# The space may have infinitely many dimensions, but we do not have to search it, as four lines show.
 #
 # 1. Split $f = s + r$, where $s$ is a sum of the $n$ functions $K(\cdot, x_i)$ and $r$ is orthogonal to all of them.
 # 2. Then $f(x_i) = \langle f, K(\cdot, x_i) \rangle = \langle s, K(\cdot, x_i) \rangle = s(x_i)$, so the loss does not
@@ -303,8 +302,8 @@ show(
 # $C \sum_i \max(0,\, 1 - t_i (f(x_i) + b))$, for any $b$.
 #
 # We test the theorem with the Laplacian kernel $e^{-|x - y|}$ on the line, five data points, squared errors and
-# $\alpha = 0.1$. We offer the solver 41 functions $K(\cdot, z_l)$, at $z_l = 0, 0.1, \dots, 4$, and five of the $z_l$
-# are the data points.
+# $\alpha = 0.1$. We offer the solver 41 functions $K(\cdot, z_l)$, at $z_l = 0, 0.1, \dots, 4$, five of which are the
+# data points.
 #
 # **Before you run this:** 41 functions, five of them centred at the data, may be used to fit five points. How many of
 # them get a weight that is not zero?
