@@ -7,7 +7,7 @@
 # > how many pictures it can hold, and join two galleries by merging their states.
 #
 # Is attention worth its cost? That depends on the task. In lesson 16, which writes text, attention is worth a fraction
-# of a bit per character. This appendix is about a different kind of task: somebody shows a *gallery* of pictures, each
+# of a bit per character. This appendix is about another kind of task: somebody shows a *gallery* of pictures, each
 # under a *tag*, then names one of the tags and asks for its picture, pixel by pixel. A memory that returns what was
 # stored under a key is called an *associative memory*. Because the answer is a picture, we can see what an estimate of
 # attention gets wrong.
@@ -73,13 +73,13 @@ for name, value in BASELINES.items():
 # \text{ of the picture under } t ,$$
 #
 # with two tables $Q$ and $K$ of shape (16, 8, 32), whose rows serve as *addresses*: training has to learn which query
-# should match which key. Attention returns eight rows of eight numbers, which is a picture.
+# should match which key. Attention returns eight rows of eight numbers, a picture.
 #
 # The answer is then given pixel by pixel. From the number that attention has read at a pixel, the position of the
-# pixel, and its two neighbours that came before, left and above, a small network computes $\ln P$ of the four grey
-# values; its loss is the *cross-entropy*, here in bits per pixel. The neighbours, which are always the true ones
-# (*teacher forcing*), make the baseline strong, because a network that sees no gallery can still continue a stroke that
-# has begun.
+# pixel, and the two neighbours before it, left and above, a small network computes $\ln P$ of the four grey values; its
+# loss is the *cross-entropy*, here in bits per pixel. The neighbours, which are always the true ones (*teacher
+# forcing*), make the baseline strong, because a network that sees no gallery can still continue a stroke that has
+# begun.
 
 
 # %%
@@ -342,10 +342,10 @@ for (label, m), results in {**untrained, ("mean(V)", 0): MEAN}.items():
 #
 # ## 3. Train the addresses for their directions
 #
-# Can training help? Nobody except the model reads its state, so queries and keys may be trained for the directions of
-# this state. We draw one $W$, keep it, and take 600 more steps of training through the features, which is a
-# *fine-tuning* of the model. Three runs do this, with 16, 64 and 256 directions; a fourth draws its 256 directions
-# again at every step, and a fifth trains for as long with the mean of the gallery's pictures.
+# Can training help? Nobody except the model reads its state, so queries and keys may be trained for the state's
+# directions. We draw one $W$, keep it, and take 600 more training steps through the features, a *fine-tuning* of the
+# model. Three runs do this, with 16, 64 and 256 directions; a fourth draws its 256 directions again at every step, and
+# a fifth trains for as long with the mean of the gallery's pictures.
 #
 # **Before you run this:** lesson 16 found that a model trained on one $W$ needs its own $W$. Three runs keep 16, 64 or
 # 256 directions, and one redraws its 256 at every step. Read with fresh directions, how many of the four runs still
@@ -516,7 +516,7 @@ show(
 # ## 5. Merge two galleries
 #
 # Two visitors walk through two galleries of four pictures each, with the same tables and the same $W$, and each comes
-# home with a state. To merge the two states we need neither keys nor values.
+# home with a state. To merge these we need neither keys nor values.
 #
 # **Before you run this:** two visitors walk through a gallery each, and each comes home with a state.
 # The first state is asked for a tag of the second gallery. Does it return zeros, numbers that are not
