@@ -35,7 +35,7 @@ GIVEN = {
     | {"1,500": "of the model", "64": "of the model", "76": "of its file"}
     | dict.fromkeys(("3,000", "16,000", "30"), "of its sound")
     | {"26": "of the data"},
-    "19": {"15": "of Dask", "26": "of what the printed ratios are above 1"},
+    "19": {"26": "of what the printed ratios are above 1"},
     "20": dict.fromkeys(("21417", "3412", "3358", "0.97", "0.01", "397"), "of an issue")
     | dict.fromkeys(("1435", "2295", "2365", "27752"), "of an issue")
     | {"400": "steps of §8"},
