@@ -18,7 +18,7 @@ BROWSER = "Run it in the browser"
 WINDOW = next(number for number, script in figures.SCRIPTS.items() if script == "window")
 MOVE = (
     "Move the sliders: on the left are the attention weights of a speech recogniser, on the right "
-    "those of a cheaper approximation, which lesson 15 explains."
+    f"those of a cheaper approximation, which lesson {WINDOW[:2]} explains."
 )
 PICTURE = re.compile(r"(?ms)(!\[[^\]]+\]\(notebooks/picture_(\d)\.png\))\n\n(^\*\w.+?\*)$")
 ROW = re.compile(r"(?m)^\| \[(\w\d)\]\((\S+)\) \| (.+?) \|")  # of a lesson

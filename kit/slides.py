@@ -151,7 +151,7 @@ def board(talk: Lecture) -> list[Slide]:
 
 
 def asked(name: str, ask: Ask) -> Slide:
-    """A question as it stands alone; the speaker reads what students tend to say."""
+    """A question by itself; the speaker reads what students tend to say."""
     tend = said(f"They tend to say: {ask.tend}")
     return Slide("question", "Before you look", name, [said(ask.question)], [tend])
 

@@ -159,8 +159,8 @@ print(f"K(x₁, x₂) = {K[0, 1]:.4f}, from the eigenvectors {phi[0] @ phi[1]:.4
 # | softmax | $\exp(x^\top y)$ | `kernels.softmax` |
 #
 # The first three depend on $x$ and $y$ only through their difference. Such kernels are called *shift-invariant*,
-# because they do not change when both points are shifted by the same vector. The softmax kernel is not shift-invariant.
-# Its name comes from attention (lesson 00), which turns scores $s_1, \dots, s_n$ into positive weights with the sum 1,
+# because they do not change when both points are shifted by the same vector. The *softmax kernel* is not
+# shift-invariant. Its name comes from attention (lesson 00), which turns scores $s_1, \dots, s_n$ into positive weights with the sum 1,
 # $e^{s_j} / \sum_l e^{s_l}$. These weights are called the *softmax* of the scores, and because a score is an inner
 # product, up to a scale, the kernel is the numerator of a weight.
 #

@@ -42,8 +42,8 @@ show(
 # ## 1. Positional encoding
 #
 # The tokens of a sequence are the rows of a matrix $x$ (L, n). In *self-attention* the queries, keys and values are all
-# computed from this one sequence, by learned matrices: $q = x W_q$, $k = x W_k$ and $v = x W_v$. (Section 6 describes
-# the alternative, *cross-attention*.)
+# computed from this one sequence, by learned matrices: $q = x W_q$, $k = x W_k$ and $v = x W_v$. Section 6 describes
+# the alternative, *cross-attention*.
 #
 # *Dog bites man* and *man bites dog* contain the same words, and only their order tells us who was bitten. Does
 # attention see this order by itself? The first transformer (Vaswani et al., 2017) adds to each token a *positional
@@ -107,7 +107,7 @@ print(f"with encodings the largest change is {added:.2f}")
 #
 # because $P^\top P$ is the identity. These are the rows of the old output $w\, v$ in the new order: the outputs move
 # along with their tokens. **Attention commutes with permutations, so by itself it does not see the order of its
-# tokens.** A map with this property is called *permutation-equivariant*. (Causal attention, section 3, is not.) Without
+# tokens.** A map with this property is called *permutation-equivariant*. Causal attention, section 3, is not. Without
 # a positional encoding, the output for *dog* is the same in *dog bites man* as in *man bites dog*.
 #
 # ## 2. Rotary position embeddings (RoPE)

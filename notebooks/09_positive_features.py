@@ -53,9 +53,9 @@ from performer_course.figures import COLORS, compared, show
 #
 # Which directions contribute most to this mean? Look at the coordinate of $\omega$ along $z$. The directions are drawn
 # from a bell curve centred at 0. Multiplying this curve by $e^{\omega^\top z}$ gives, up to a constant factor, the bell
-# curve centred at $z$, so the mean comes from directions around $z$. (In statistics this is called *exponential
+# curve centred at $z$, so the mean comes from directions around $z$. In statistics this is called *exponential
 # tilting*. The factor, scaled to mean one, is an *importance weight*: it turns a mean over draws from one density into
-# a mean over another.) The square of a term is $e^{2\omega^\top z}$, so by the same argument the mean square comes from
+# a mean over another. The square of a term is $e^{2\omega^\top z}$, so by the same argument the mean square comes from
 # directions around $2z$.
 #
 # **Before you run this:** let $\|z\| = 3$. By symmetry, half of the mean comes from directions that lie beyond $z$.
@@ -675,8 +675,8 @@ for name, L, d in (("antibody", 122, 64), ("speech", 1500, 64)):
 #
 # Each competitor does well on data that suit it. Decoder heads attend locally, so a window of eight keys leaves a
 # normalised error of 0.0098. On the antibody and speech heads Taylor features of degree 1 have medians of 0.71 and
-# 0.64, with 65 features, where $L/8$ positive features have 1.6 and 1.2. (On two antibody heads they lose to
-# $\operatorname{mean}(V)$, and on 122 tokens they are slower than exact attention.) On decoder heads Taylor features
+# 0.64, with 65 features, where $L/8$ positive features have 1.6 and 1.2. On two antibody heads they lose to
+# $\operatorname{mean}(V)$, and on 122 tokens they are slower than exact attention. On decoder heads Taylor features
 # fail, because many learned scores are far below zero, where $1 + t$ turns negative.
 #
 # Let us return to the thread of the course. We have written a comparison as a mean of positive terms, so the brackets

@@ -166,9 +166,9 @@ for cut in (16, 128, 240):
 # ## 3. Chunks of one token: a recurrence
 #
 # With $C = 1$ a model can write: it reads one token, computes one row, and chooses the next token. We split the
-# prefix sum into two parts, $S$ of shape $(F, e)$ for the values and $z$ of shape $(F,)$ for the ones. (In earlier
+# prefix sum into two parts, $S$ of shape $(F, e)$ for the values and $z$ of shape $(F,)$ for the ones. In earlier
 # lessons $S$ was also the number of keys. Here $S$ always belongs to the state, and numbers of keys are called $L$ or
-# $n$.)
+# $n$.
 #
 # $$S \leftarrow S + \varphi(k_i)\, v_i^\top, \qquad z \leftarrow z + \varphi(k_i), \qquad
 # o_i = \frac{S^\top \varphi(q_i)}{z^\top \varphi(q_i)} .$$
@@ -465,8 +465,9 @@ print(f"maximum of ωᵀk', ε = 1e-6, norm 200: difference from the mean of the
 # *prefill*: all its tokens are known, so they can be processed together, or in chunks. After that the model decodes
 # one token per step. What does a step cost after $n$ tokens? The cache holds $n (d + e)$ numbers, and a step takes as
 # many multiplications: $n d$ for the logits and $n e$ for the weighted sum of the values. The state has $m (e + 2)$
-# numbers, for $S$, $z$ and $c$. It also needs the $m d$ numbers of $W$, which all heads and texts can share. (Many models shrink the cache
-# itself by *grouped-query attention*, in which several heads share their keys and values; Ainslie et al., 2023.)
+# numbers, for $S$, $z$ and $c$. It also needs the $m d$ numbers of $W$, which all heads and texts can share.
+# Many models shrink the cache itself by *grouped-query attention*, in which several heads share their keys and values
+# (Ainslie et al., 2023).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.state_and_cache()

@@ -298,7 +298,7 @@ show(
 #
 # **Softmax attention does not change when one vector is subtracted from all keys, but the error of its features does.**
 # The mean $\|z\|^2$ is smallest with $s = \bar q + \bar k$, and features of keys shifted by this vector are called
-# *centred*. Shifting the queries as well gains nothing more, because only the sum of both shifts enters $z$ (exercise
+# *centred features*. Shifting the queries as well gains nothing more, because only the sum of both shifts enters $z$ (exercise
 # 2).
 #
 # We try the shift on 16 trained heads: all stored heads of the decoder after 12,000 steps, of the antibody model and of

@@ -174,8 +174,8 @@ for size in (0.1, 0.35, 0.7):
 # ## 2. Training a small decoder
 #
 # The text is Python's own manual. We keep its thirty most frequent characters and write `·` for all others, such as x
-# and j. Every tenth block of 4096 characters is held out as the *test set*, and the rest is the *training set*. (We do
-# not hold out the last tenth instead, because the manual is in alphabetical order and its end is unlike its beginning.)
+# and j. Every tenth block of 4096 characters is held out as the *test set*, and the rest is the *training set*. We do
+# not hold out the last tenth instead, because the manual is in alphabetical order and its end is unlike its beginning.
 # To compare learning rates we would need a third part, a *validation set*, but we use only one rate for each kind of
 # training. There is one more trap: the manual repeats itself, and whole paragraphs occur in several topics.
 #
@@ -328,8 +328,8 @@ print(f"{sum(a.size for a in start.values()):,} parameters")
 # %% [markdown]
 # `training.train` minimises the loss with Optax's *Adam* (Kingma & Ba, 2015), which divides the running mean of each
 # gradient by the root of the running mean of its square. All parameters then move at about the same pace, the *learning
-# rate* `rate`. It rises over the first steps (*warm-up*) and then falls to 0. (Many training loops also limit the
-# length of the gradient, by *gradient clipping*; ours does not.) Each character is predicted from the true characters
+# rate* `rate`. It rises over the first steps (*warm-up*) and then falls to 0. Many training loops also limit the
+# length of the gradient, by *gradient clipping*; ours does not. Each character is predicted from the true characters
 # before it, not from the model's own predictions, which is called *teacher forcing*.
 #
 # We train the decoder for 600 steps with 16 windows each, and compare it with baselines of three kinds:
@@ -451,8 +451,8 @@ show(
 #
 # The *benefit* of attention is the difference in bits between the model trained without attention and the decoder, here
 # half a bit. A replacement that is better than the model without attention by a fraction of this benefit *keeps* that
-# fraction. (A similar measure, with an ablation in place of the model without attention, is known as the *loss
-# recovered*.) Softmax keeps 1, and a replacement that does no better than the model without attention keeps 0. The
+# fraction. A similar measure, with an ablation in place of the model without attention, is known as the *loss
+# recovered*. Softmax keeps 1, and a replacement that does no better than the model without attention keeps 0. The
 # ablation, mean(V) in the trained decoder, keeps less than nothing, presumably because the decoder has come to rely on
 # its attention.
 #
@@ -679,8 +679,8 @@ for label, of in moved.items():
 # ## 5. Fine-tuning for eighty steps
 #
 # Now we let the decoder adapt to its features. *Fine-tuning* is a little more training: 80 steps from the softmax
-# parameters, at a third of the learning rate. The loss is still the cross-entropy. (In *distillation*, the features
-# would instead learn to reproduce the weights or outputs of the softmax model.) The directions are drawn once and kept,
+# parameters, at a third of the learning rate. The loss is still the cross-entropy. In *distillation*, the features
+# would instead learn to reproduce the weights or outputs of the softmax model. The directions are drawn once and kept,
 # or redrawn at every step, and the moments stay those of the softmax model. For comparison, 80 more steps are also
 # given to the softmax model, and to the decoder with its attention replaced by mean(V). Compare the bits on a model's
 # own $W$, where it kept one, with those on three that it has never seen. The last two columns show the mean of

@@ -219,8 +219,8 @@ show(
 )
 
 # %% [markdown]
-# The heads are of all kinds: some look at a few keys, and those of the last block look at about half of the chain. (We
-# name a head by its block and its number, both counted from 0, so that 4.3 is head 3 of block 4.) For the model a chain
+# The heads are of all kinds: some look at a few keys, and those of the last block look at about half of the chain. We
+# name a head by its block and its number, both counted from 0, so that 4.3 is head 3 of block 4. For the model a chain
 # begins and ends with a special token, [CLS] and [SEP], which is why $L$ is 122 for 120 residues. In many models such
 # tokens are *attention sinks*, to which some heads give most of their weight. Here no head gives both together more
 # than a twentieth of its weight.
@@ -492,7 +492,7 @@ listed(drawn + without)
 # \underbrace{\mathbb{E}\,\|\hat o - \mathbb{E}\,\hat o\|^2}_{\text{variance}} .$$
 #
 # The bias of a head is the error that all draws have in common. Both parts were measured in each head, on eight of the
-# chains, with eight draws. (The mean of eight draws still contains an eighth of the variance, which was subtracted.)
+# chains, with eight draws. The mean of eight draws still contains an eighth of the variance, which was subtracted.
 # For each method the table shows the whole error and the squared bias of the median head, both divided by the squared
 # error of mean(V), and the perplexity of the model.
 #

@@ -55,7 +55,7 @@ def judge(entry, truth, printed, corrected):
 #
 # **Before you run this:** take two keys, $\pm\frac12$, and two queries, $\pm 1$. Softmax gives the first key a weight
 # of 0.731 for one query and 0.269 for the other. Each of 4,000 draws estimates both weights with one positive feature.
-# What do the estimates average to? (Write one estimate as a ratio, and see what cancels.)
+# What do the estimates average to? Write one estimate as a ratio, and see what cancels.
 
 # %% tags=["answer"]
 rng, queries, mean = np.random.default_rng(28), np.array([1.0, -1.0]), {}
@@ -102,8 +102,8 @@ judge("000.1", np.exp(-(r**2) / 2), printed, right)
 # where $d$ are needed.
 #
 # **Before you run this:** each orthogonal row can have a random length of its own, or all rows can share one. How much
-# of the gain over independent rows does the second choice keep: all, half, or none? (The estimate depends on the $d$
-# numbers $\omega_i^\top\delta$, where $\delta$ is the difference of the two points. How are they distributed?)
+# of the gain over independent rows does the second choice keep: all, half, or none? The estimate depends on the $d$
+# numbers $\omega_i^\top\delta$, where $\delta$ is the difference of the two points. How are they distributed?
 
 # %% tags=["answer"]
 d, r, N, rng = 6, 1.0, 20_000, np.random.default_rng(16)
@@ -211,8 +211,8 @@ print(f"{d} orthogonal directions at 0°: error {exact:.3f}, the note's bound {b
 # A product of two positive features is $e^{\omega^\top(x + y)}$ times a constant. If $y = -x$, it does not depend on
 # $\omega$, so there can be no error. If $y = x$, it does depend on $\omega$, and yet the last factor of the printed
 # formula is zero. **At $y = x$ the misprint promises no error where the error is largest, and at $y = -x$ it promises
-# an error where every draw is exact.** *Correct:* $\|x + y\|^2$ also in the last factor. (The note's bound for
-# orthogonal directions is right.) See lesson [09](09_positive_features.ipynb).
+# an error where every draw is exact.** *Correct:* $\|x + y\|^2$ also in the last factor. The note's bound for
+# orthogonal directions is right. See lesson [09](09_positive_features.ipynb).
 
 # %% [markdown]
 # ## 7. The signs that QR leaves

@@ -170,8 +170,8 @@ def _moment(seed, not_law):
 
     hint = "which moments of lengths, and which of directions, are needed?"
     wrong = tuple((text, hint) for text in (*map(body, mistakes), body(s2=scales["s"])))
-    text = f"""Let $\\omega_1, \\omega_2$ be two rows of one block in $\\mathbb{{R}}^d$, $d \\ge 2$: orthogonal, in any direction
-alike, and {LAWS[law]["says"].format(**scales)}, drawn apart from the direction and from the other length. Let
+    text = f"""Let $\\omega_1, \\omega_2$ be two rows of one block in $\\mathbb{{R}}^d$, $d \\ge 2$: orthogonal, with uniform
+directions, and {LAWS[law]["says"].format(**scales)}, drawn independently of the direction and of the other length. Let
 $u$ be a fixed unit vector. Give {words}, exactly, for any $d$."""
     title, level = "A moment of two rows", "●●● · 30 minutes."
     shown = f"assert np.ndim(moment(5)) == 0\n{CLOSED}"
