@@ -76,10 +76,6 @@ def states(lesson, *parts):
     return [part for part in parts if part not in text] == []
 
 
-def z_score(samples, exact):
-    return (samples.mean() - exact) / (samples.std(ddof=1) / math.sqrt(len(samples)))
-
-
 @pytest.mark.parametrize("lesson", DERIVED)
 def test_an_answer_states_what_it_derives(lesson):
     assert states(lesson, *DERIVED[lesson])
