@@ -460,7 +460,7 @@ for name, (q, k, v) in heads.items():
 # ### The keys outside the window
 #
 # The keys that a window leaves out are also missing from its denominator, so the weights inside are scaled up until
-# they add up to 1 by themselves. Lesson 15 keeps these keys at little cost: a single *mean key*, the mean of all keys,
+# they add up to 1 by themselves. Lesson 14 keeps these keys at little cost: a single *mean key*, the mean of all keys,
 # represents each key outside the window, and its weight counts in the same denominator
 # (`near_far.joint_attention`). Below are the normalised errors of our heads with such a mean key. The last two lines
 # give the range over all eight stored heads of the two models, without the mean key and with it.

@@ -186,7 +186,7 @@ show(
 #
 # When later lessons replace the comparison of $q$ with $k$ by features $\varphi$, the rotation comes first:
 # $\varphi(qR_p)$ and $\varphi(kR_s)$. If the features themselves were rotated, a score could be negative although no
-# feature is (lesson 14).
+# feature is (lesson 15).
 #
 # ## 3. Masks
 #

@@ -489,7 +489,7 @@ print("their total weight, estimated {:.2f} and exact {:.4f}".format(*by_head.me
 # does not change when one vector is added to all keys, because every score of a query then changes by the same number.
 # Which vector is best depends on the features. Because the error of cosines depends on $x - y$, exercise 3 of lesson 08
 # added $\bar q - \bar k$, which brings the keys to the queries; the error of positive features depends on $x + y$, so
-# here we add $-(\bar q + \bar k)$, which brings the keys to the *opposite* of the queries (lesson 14). Both means come
+# here we add $-(\bar q + \bar k)$, which brings the keys to the *opposite* of the queries (lesson 15). Both means come
 # from a sample, and keys that we drew ourselves are not shifted.
 #
 # Two competitors use no random numbers. A *sliding window* over the nearest keys gets as many multiplications as the
@@ -682,7 +682,7 @@ for name, L, d in (("antibody", 122, 64), ("speech", 1500, 64)):
 # Let us return to the thread of the course. We have written a comparison as a mean of positive terms, so the brackets
 # in the matrix product can move, as they will in lesson 10, without any weight turning negative. The answer survives on
 # some learned heads, but on all three kinds $\|x + y\|$ is so large that single weights stay inaccurate. This is why
-# lesson 14 makes it smaller and lesson 15 treats nearby keys exactly.
+# lesson 15 makes it smaller and lesson 14 treats nearby keys exactly.
 #
 # ## Take away
 #

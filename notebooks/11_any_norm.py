@@ -451,7 +451,7 @@ for name, (q, k, v), heads, n in (
 # gave their error within a factor of two.
 #
 # The result is now finite at any norm, and on made-up tokens it may also be right. On these trained heads, however,
-# features at this cost rarely do much better than $\operatorname{mean}(V)$. Lesson 14 improves the features to some
+# features at this cost rarely do much better than $\operatorname{mean}(V)$. Lesson 15 improves the features to some
 # extent.
 #
 # ## Take away

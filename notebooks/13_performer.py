@@ -341,7 +341,7 @@ for L in (128, 512, 2048):
 
 # %% [markdown]
 # The formula is only the first term of an expansion in $1/m$. On trained heads it predicts errors far above 1, which
-# tells us nothing (lesson 11). There you have to measure, and lesson 14 has a decision card for it.
+# tells us nothing (lesson 11). There you have to measure, and lesson 15 has a decision card for it.
 #
 # ## 4. The ratio is biased
 #
@@ -613,7 +613,7 @@ for name, some in (("other seeds", Ws), ("one of eight the data's seed", others)
 #
 # In a Performer no query is ever compared with a single key, and the answer survives where queries and keys are neither
 # long nor so short that $\operatorname{mean}(V)$ is the better answer. On trained heads it mostly does not survive, and
-# averaging removes the noise but not the bias. Lesson 14 asks when to use a Performer, and [In your own
+# averaging removes the noise but not the bias. Lesson 15 asks when to use a Performer, and [In your own
 # model](../kit/pages/in_your_own_model.md) puts it into PyTorch.
 #
 # ## Take away
@@ -629,7 +629,7 @@ for name, some in (("other seeds", Ws), ("one of eight the data's seed", others)
 # ## Where it breaks
 #
 # - The formulas for $m$ and for the bias are only the first terms in $1/m$, and hold for independent rows.
-# - Plain positive features follow trained heads badly. Lesson 14's shift of the keys helps most heads, but rarely
+# - Plain positive features follow trained heads badly. Lesson 15's shift of the keys helps most heads, but rarely
 #   enough.
 #
 # ## Exercises

@@ -2,7 +2,7 @@
 # # Training: make a Performer learn
 #
 # > **60 minutes.** Needs: a transformer block (lesson 07), positive features (lesson 09), feature maps without
-# > randomness (lesson 10), predictions from the data (lesson 11), centred and dense features (lesson 14); gradient
+# > randomness (lesson 10), predictions from the data (lesson 11), centred and dense features (lesson 15); gradient
 # > descent. The little JAX that is used is explained.
 # >
 # > Afterwards you can differentiate attention with random features, replace the attention of a trained model and
@@ -463,7 +463,7 @@ show(
 # - *Plain*: the features of lesson 09, with orthogonal directions that all heads of a block share.
 # - *Centred*: from the keys of each head we subtract $s$, its mean query plus its mean key. This changes no exact
 #   weight.
-# - *Dense, centred*: the features of lesson 14, which also rotate the directions to the axes of the head's second
+# - *Dense, centred*: the features of lesson 15, which also rotate the directions to the axes of the head's second
 #   moment, widen them along each axis by a factor that depends on its $\rho$, and give each direction the weight that
 #   keeps the estimate unbiased.
 #
@@ -581,7 +581,7 @@ show(
 # beforehand, and no gradient.
 #
 # Why do plain features fail? By lesson 11 a weight estimated from $m$ independent plain directions has the relative
-# variance $(e^{\|z\|^2} - 1)/m$ with $z = q' + k'$. For dense features (lesson 14) it is
+# variance $(e^{\|z\|^2} - 1)/m$ with $z = q' + k'$. For dense features (lesson 15) it is
 # $\big(\prod_a \tfrac{1 + \rho_a}{2\sqrt{\rho_a}}\, e^{\rho_a z_a^2} - 1\big)/m$, with $z = U^\top(q' + k' - s')$,
 # where $s' = s\,d^{-1/4}$. So the exponent is smaller, but there is a *prefactor* in front of the exponential. We ask
 # three things about each trained head on held-out text: how large is its exponent, how large is its prefactor, and how

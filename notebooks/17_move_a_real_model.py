@@ -2,7 +2,7 @@
 # # Linearising a pretrained model: replace its attention
 #
 # > **60 minutes.** Needs: predicting the error of positive features (lesson 11), the bias of a ratio (lesson 13),
-# > centred and dense features (lesson 14), a window with a summary of the rest (lesson 15). Lesson 16 helps.
+# > centred and dense features (lesson 15), a window with a summary of the rest (lesson 14). Lesson 16 helps.
 # >
 # > Afterwards you can replace the attention of every head of a pretrained model, compare the result with baselines
 # > that need no random features, say how well published features do, and train directions of your own.
@@ -440,7 +440,7 @@ print(f"rank correlation {spearmanr(log, measured).statistic:.2f}")
 #
 # ## 5. Repair with two moments of the data
 #
-# Lesson 14 had two remedies that need no training. *Centring* subtracts $\bar q + \bar k$ from the keys. This does not
+# Lesson 15 had two remedies that need no training. *Centring* subtracts $\bar q + \bar k$ from the keys. This does not
 # change the softmax weights, and it makes the mean of $z$ zero. *Dense* features also rotate and widen the directions
 # along the axes of the second moment of $z$ in each head, as measured on the calibration chains.
 # `compare.fitted_directions` folds the shift and the stretch into rows $[\omega, b]$ of 65 numbers.

@@ -2,7 +2,7 @@
 # # Speech: replace the attention of a recogniser and listen
 #
 # > **50 minutes.** Needs: lessons 09 (positive features), 10 (linear attention), 11 (how large the error will be) and
-# > 14 (centred features).
+# > 15 (centred features).
 # >
 # > Afterwards you can replace the attention of a trained speech recogniser, tell from its transcripts what the
 # > replacement has lost, decide which keys have to be exact and which can be summarised, and say how much time that
@@ -336,7 +336,7 @@ show(
 #
 # What happens when every head uses random features? Before we listen, let us predict the answer with lesson 09. With
 # $z = (q + k)\,d^{-1/4}$, positive features of $m$ independent directions estimate the weight of a pair with the
-# relative variance $(e^{\|z\|^2} - 1)/m$, which should be small compared with 1. Centring the keys (lesson 14) makes
+# relative variance $(e^{\|z\|^2} - 1)/m$, which should be small compared with 1. Centring the keys (lesson 15) makes
 # $z$ shorter on average, so we centre them and take the median of $\|z\|^2$ over many pairs in each of our two heads.
 
 # %%
@@ -650,7 +650,7 @@ print(f"{'milliseconds, 24 heads':34}" + "".join(f"{ms:10.0f}" for ms in took))
 # the loss in one clip, but of sentences alone 57 words are wrong, up from 45.
 #
 # A window of 64 with nothing else takes no longer than one of 24 with a mean key, and over all sounds it has 79 words
-# wrong of 896, compared with 129. Counted in multiplications, a mean key costs as much as one further key (lesson 15),
+# wrong of 896, compared with 129. Counted in multiplications, a mean key costs as much as one further key (lesson 14),
 # but with this package it takes about as many milliseconds as 40 more keys on each side. Sixteen *centroids*, which
 # section 8 explains, have 71 words wrong, and exact attention has 54. All this rests on five sentences, synthesised in
 # six ways, and five recorded ones.

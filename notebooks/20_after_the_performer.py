@@ -1,7 +1,7 @@
 # %% [markdown]
 # # After the Performer: let a state forget and be corrected
 #
-# > **60 minutes.** Needs: lessons 09 (positive features), 12 (chunks, the state), 14 (subtracting the mean key) and 16
+# > **60 minutes.** Needs: lessons 09 (positive features), 12 (chunks, the state), 15 (subtracting the mean key) and 16
 # > (the little JAX it takes).
 # >
 # > Afterwards you can write one recurrence that covers ten published models, run it in chunks, and say by formula and
@@ -521,7 +521,7 @@ for pairs in (16, 32, 64, 128, 256):
 #
 # The gate of decay and the strength of the delta rule are chosen for each task on 40 texts, and judged on five other
 # sets of 40. The table shows means and, in brackets, the distance of the farthest set. "Mean off" subtracts the mean of
-# the keys so far, as in lesson 14.
+# the keys so far, as in lesson 15.
 #
 # **Before you run this:** softmax here has no positions. Can it do all five tasks?
 

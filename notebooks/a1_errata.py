@@ -309,7 +309,7 @@ show(
 #
 # **A score of 0 becomes a weight of $e^0 = 1$ before the division by the row's sum, and each row has some sixty of
 # them.** *Correct:* set the scores outside the band to $-\infty$, so that the weights there are 0. See lesson
-# [15](15_near_and_far.ipynb).
+# [14](14_near_and_far.ipynb).
 
 # %% [markdown]
 # ## 10. A denominator that is a matrix
@@ -352,7 +352,7 @@ judge("004.5a", 1, printed.max(), corrected.max())
 # | 003.4 | features of $e^{x^\top y}$: powers of a vector | tensor powers $x^{\otimes k}/\sqrt{k!}$; entry by entry they give $\sum_i e^{x_i y_i} - (d - 1)$ | [02](02_positive_definite_kernels.ipynb) |
 # | 004.1 | the kernel $\exp(\lVert x - y\rVert^2)$ | $\exp(-\frac12\lVert x - y\rVert^2)$; with a plus, two points at distance 1 have the eigenvalue $1 - e$ | [02](02_positive_definite_kernels.ipynb) |
 # | 004.4a | $\frac1R \sum_r 2\cos(w_r^\top x + b_r)\cos(w_r^\top y + b_r) = \frac1R \sum_r \cos w_r^\top(x - y)$ | in expectation over $b$; for one draw of $b$, a standard deviation of $1/\sqrt{2R}$ | [04](04_random_fourier_features.ipynb) |
-# | 004.5b | linear attention has rank one; $r$ maps give rank $r$ | up to $F$, the number of features; $r$ normalised feature maps, up to $r(F - 1) + 1$ | [15](15_near_and_far.ipynb) |
+# | 004.5b | linear attention has rank one; $r$ maps give rank $r$ | up to $F$, the number of features; $r$ normalised feature maps, up to $r(F - 1) + 1$ | [14](14_near_and_far.ipynb) |
 # | 004.8 | self-attention is permutation invariant | equivariant | [07](07_transformer_block.ipynb) |
 #
 # ## Take away

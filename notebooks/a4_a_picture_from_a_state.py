@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Associative memory: read a picture from a state
 #
-# > **50 minutes.** Needs: lessons 12, 14 and 16 (the state, sharper features, training through features).
+# > **50 minutes.** Needs: lessons 12, 15 and 16 (the state, sharper features, training through features).
 # >
 # > Afterwards you can train one layer of attention to find a picture, keep a gallery in a state of constant size, say
 # > how many pictures it can hold, and join two galleries by merging their states.
@@ -290,13 +290,13 @@ print(f"numbers in the state: {state.c.size + state.Sz.size:,}; in eight picture
 # that its size does not depend on the gallery, and that states can be merged (section 5).
 #
 # How well do features read what softmax was trained to read, if they are not trained themselves? We replace softmax by
-# plain positive features, and by the centred dense features of lesson 14. The two moments that the latter need come
+# plain positive features, and by the centred dense features of lesson 15. The two moments that the latter need come
 # from the tables $Q$ and $K$ alone, with equal weight for each pair of addresses, so no picture is needed.
 
 
 # %%
 def centred_dense(params):
-    """Attention by lesson 14's features, with the moments of all pairs of addresses."""
+    """Attention by lesson 15's features, with the moments of all pairs of addresses."""
     q, k = (params[name].reshape(-1, D) for name in ("query", "key"))
     s = q.mean(axis=0) + k.mean(axis=0)
     z = ((q[:, None] + k[None, :] - s) * D**-0.25).reshape(-1, D)

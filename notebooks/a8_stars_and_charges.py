@@ -10,7 +10,7 @@
 # How strongly does a galaxy pull on a star? We could add up the pulls of a hundred billion stars, or put the whole mass
 # at the galaxy's centre. The second answer is excellent if the star belongs to another galaxy, and useless if it is one
 # of the galaxy's own. The *fast multipole method* (Greengard and Rokhlin, 1987) turns this observation into an
-# algorithm with a bound on its error. Lesson [15](15_near_and_far.ipynb) takes the idea to attention: compute the near
+# algorithm with a bound on its error. Lesson [14](14_near_and_far.ipynb) takes the idea to attention: compute the near
 # field exactly and summarise the *far field*. This appendix shows what the idea achieves where the interaction does
 # depend on distance alone.
 
@@ -417,7 +417,7 @@ for band, n in ((8, 160), (16, 80), (32, 40), (32, 20), (64, 20)):
 #
 # This is where the appendix meets the course: compute the near field exactly, and the far field by features. But
 # whereas here distance decides where the kernel is smooth, among queries and keys it need not, and lesson
-# [15](15_near_and_far.ipynb) has to find out.
+# [14](14_near_and_far.ipynb) has to find out.
 
 # %% [markdown]
 # ## Take away

@@ -1,4 +1,4 @@
-"""The decision card of lesson 14: which cheap attention suits one head, and what it costs.
+"""The decision card of lesson 15: which cheap attention suits one head, and what it costs.
 
     python -m performer_course.card head.npz --sample other.npz --causal
 

@@ -221,7 +221,7 @@ def joint_favor_attention(
     """`joint_attention` where far keys have weights φ(q')ᵀφ(k'), φ the positive features of W.
 
     Slow form: `naive.joint_favor_attention`. You may shift the keys first: k − s changes no weight
-    of the softmax, and may improve its features (lesson 14). Shape: (..., L, e), dtype that of the
+    of the softmax, and may improve its features (lesson 15). Shape: (..., L, e), dtype that of the
     inputs. Error: near keys are exact to rounding, at any norm; far weights are unbiased for
     Gaussian rows of W. Cost: O(L (band + 64 + m) (d + e)); memory, the result twice and the
     features of a chunk. Source: as `joint_attention`.

@@ -42,8 +42,8 @@ DERIVED = {
         "own it is 2 times",
         "$h\\,m\\,d$ numbers for $h$",
     ],
-    "14": ["$p_1 p_2 \\|\\bar k'_1 - \\bar k'_2\\|^2$"],
-    "15": ["and the queries have that feature alone", "at least $L/2 - F$ in squared Frobenius"],
+    "15": ["$p_1 p_2 \\|\\bar k'_1 - \\bar k'_2\\|^2$"],
+    "14": ["and the queries have that feature alone", "at least $L/2 - F$ in squared Frobenius"],
     "17": [
         "64 times the square of one",
         "$64^2$ times as large",
@@ -175,7 +175,7 @@ def test_12_a_state_is_smaller_than_a_cache_from_the_stated_token_on():
     assert states("12", f"that is {numbers:,}.", f"from the {longer}rd token on")
 
 
-def test_14_each_group_may_have_a_shift_if_a_factor_of_the_query_goes_with_it():
+def test_15_each_group_may_have_a_shift_if_a_factor_of_the_query_goes_with_it():
     rng, n = np.random.default_rng(0), 12
     x, y, v = 0.5 * rng.normal(size=(3, n, 4))
     W, shifts, groups = rng.normal(size=(40_000, 4)), rng.normal(size=(2, 4)) / 2, np.arange(n) % 2
@@ -185,13 +185,13 @@ def test_14_each_group_may_have_a_shift_if_a_factor_of_the_query_goes_with_it():
     y = np.concatenate([y[groups == g] for g in (0, 1)])
     together = attention.linear_attention(np.hstack(rows), block_diag(*parts), v)
     np.testing.assert_allclose(together, softmax(x @ y.T, axis=1) @ v, atol=0.02)
-    assert states("14", "That is attention with $2m$ features")
+    assert states("15", "That is attention with $2m$ features")
 
 
-def test_15_bands_reach_as_far_as_they_are_wide_together_and_copy_each_token():
+def test_14_bands_reach_as_far_as_they_are_wide_together_and_copy_each_token():
     L, band = 512, 8
     layers = L // 2 // band
-    assert states("15", f"{layers} for $L = {L}$ and $b = {band}$", f"after its {layers} layers")
+    assert states("14", f"{layers} for $L = {L}$ and $b = {band}$", f"after its {layers} layers")
     angle = 2 * np.pi * np.arange(L)[:, None] / L
     k = np.hstack([np.cos(angle), np.sin(angle)])
     q = 1e6 * np.roll(k, band, axis=0)  # each row looks for the token `band` before it

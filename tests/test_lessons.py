@@ -125,16 +125,16 @@ def test_05_in_four_dimensions_the_covariance_is_an_exponential_times_a_polynomi
     np.testing.assert_allclose(3 / 4 * covariance, exact, atol=1e-12)
 
 
-# Lesson 14
+# Lesson 15
 
 LEARNED_WITHOUT = "late", "antibody"
-lesson_14 = defined("14")
+lesson_15 = defined("15")
 
 
 @pytest.fixture(scope="module")
 def turns():
     """Both senses: the lesson's, and the other one, as many models have it."""
-    turned = lesson_14["turned"]
+    turned = lesson_15["turned"]
 
     def back(x):
         half = x.shape[-1] // 2
@@ -144,11 +144,11 @@ def turns():
 
 
 def heads(*kinds, turn=np.array):
-    return [texts for kind in kinds for texts in lesson_14["heads"](kind, turn).values()]
+    return [texts for kind in kinds for texts in lesson_15["heads"](kind, turn).values()]
 
 
-def test_14_on_the_near_speech_head_a_mean_key_is_ahead_of_centres_from_other_seconds():
-    (((q, k, v), known),) = lesson_14["heads"]("speech")["2.4"]
+def test_15_on_the_near_speech_head_a_mean_key_is_ahead_of_centres_from_other_seconds():
+    (((q, k, v), known),) = lesson_15["heads"]("speech")["2.4"]
     exact = attention.softmax_attention(q, k, v)
     starts = (kmeans2(known["sample"][1], 125, minit="++", rng=seed)[0] for seed in (1, 2, 3))
     mean, *others = (
@@ -158,7 +158,7 @@ def test_14_on_the_near_speech_head_a_mean_key_is_ahead_of_centres_from_other_se
     assert min(others) > 10 * mean
 
 
-def test_14_a_row_is_turned_as_in_lesson_07_and_the_other_sense_turns_it_back(turns):
+def test_15_a_row_is_turned_as_in_lesson_07_and_the_other_sense_turns_it_back(turns):
     turn = defined("07")["turn"]
     x = np.random.default_rng(0).normal(size=(3, 9, 16))
     by_matrix = np.stack([x[:, p] @ turn(p, 16) for p in range(9)], axis=1)
@@ -166,8 +166,8 @@ def test_14_a_row_is_turned_as_in_lesson_07_and_the_other_sense_turns_it_back(tu
     np.testing.assert_allclose(turns[1](turns[0](x)), x, atol=1e-12)
 
 
-def test_14_dense_features_at_a_half_beat_the_mean_on_no_turned_head_and_lose_on_most(turns):
-    drawn = lesson_14["followed"]
+def test_15_dense_features_at_a_half_beat_the_mean_on_no_turned_head_and_lose_on_most(turns):
+    drawn = lesson_15["followed"]
     plain = heads(*LEARNED_WITHOUT)
     for turn, first in itertools.product(turns, (0, 100, 200)):
         turned = heads(*LEARNED_WITHOUT, turn=turn)
@@ -182,8 +182,8 @@ def test_14_dense_features_at_a_half_beat_the_mean_on_no_turned_head_and_lose_on
     assert min(drawn("dense", share, texts, 2) for texts in speech for share in (0.25, 0.5)) > 1.4
 
 
-def test_14_a_shift_lowers_the_error_of_most_turned_heads_and_hardly_ever_below_the_mean(turns):
-    drawn, of = lesson_14["followed"], heads(*LEARNED_WITHOUT, "rotary", turn=turns[0])
+def test_15_a_shift_lowers_the_error_of_most_turned_heads_and_hardly_ever_below_the_mean(turns):
+    drawn, of = lesson_15["followed"], heads(*LEARNED_WITHOUT, "rotary", turn=turns[0])
     for first in (100, 200):
         plain, centred = (
             np.array([drawn(way, 0.5, texts, first=first) for texts in of])
@@ -195,20 +195,20 @@ def test_14_a_shift_lowers_the_error_of_most_turned_heads_and_hardly_ever_below_
         assert (centred < 1).sum() <= 2
 
 
-def test_14_where_neighbours_are_pairs_one_head_has_dense_features_below_the_mean():
-    of = heads(*LEARNED_WITHOUT, turn=lesson_14["neighbours"])
+def test_15_where_neighbours_are_pairs_one_head_has_dense_features_below_the_mean():
+    of = heads(*LEARNED_WITHOUT, turn=lesson_15["neighbours"])
     for first in (100, 200):
-        found = np.array([lesson_14["followed"]("dense", 0.5, x, first=first) for x in of])
+        found = np.array([lesson_15["followed"]("dense", 0.5, x, first=first) for x in of])
         assert np.flatnonzero(found < 1).tolist() == [4]
 
 
-def test_14_neighbours_turned_are_the_pairs_of_the_paper():
+def test_15_neighbours_turned_are_the_pairs_of_the_paper():
     """(x₁, x₂) of place p is turned by p ω, Su et al. (2021), eq. 34, in the lesson's sense."""
     x = np.random.default_rng(0).normal(size=(3, 9, 16))
     pairs = x[..., ::2] + 1j * x[..., 1::2]
     pairs = pairs * np.exp(-1j * np.arange(9)[:, None] * 10000 ** (-np.arange(8) / 8))
     expected = np.stack([pairs.real, pairs.imag], axis=-1).reshape(x.shape)
-    np.testing.assert_allclose(lesson_14["neighbours"](x), expected, atol=1e-12)
+    np.testing.assert_allclose(lesson_15["neighbours"](x), expected, atol=1e-12)
 
 
 # Lesson 18

@@ -96,8 +96,8 @@ def card(path):
     return rows[start + 2 : start + 8]
 
 
-def test_the_page_of_the_card_has_that_of_lesson_14_word_for_word_and_lecture_7_its_questions():
-    (lesson,) = NOTEBOOKS.glob("14_*.py")
+def test_the_page_of_the_card_has_that_of_lesson_15_word_for_word_and_lecture_7_its_questions():
+    (lesson,) = NOTEBOOKS.glob("15_*.py")
     full = card(lesson)
     assert [row[0] for row in full] == list("123456")
     assert card(ROOT / "kit/pages/decision_card.md") == full

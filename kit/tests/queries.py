@@ -7,7 +7,7 @@ TYPED = {
     "orthogonal random features": "05",
     "linear attention": "10",
     "random Fourier features": "04",
-    "sliding window": "15",
+    "sliding window": "14",
     "FAVOR+": "09",
     "Mercer": "02",
     "RoPE": "07",
@@ -35,7 +35,7 @@ TYPED = {
     "random feature attention": "09",
     "flash attention": "10",
     "low rank": "10",
-    "window attention": "15",
+    "window attention": "14",
     "antibody": "17",
 }
 # What they type who look for another page.

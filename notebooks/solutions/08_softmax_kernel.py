@@ -124,7 +124,7 @@ checks.nearer_keys(nearer_keys)
 # Adding $u$ to all queries adds $u^\top k_j / \sqrt d$ to the scores. This number is not the same for all keys, so it
 # does not cancel: the weight of key $j$ is multiplied by $e^{u^\top k_j / \sqrt d}$, and attention changes unless all
 # $u^\top k_j$ are equal. But the factor depends on the key alone, so we may divide the features of the key by it.
-# Lesson 14 returns to this. (For the keys, the shift of exercise 3 is $\bar q - \bar k$, because cosines want $x - y$
+# Lesson 15 returns to this. (For the keys, the shift of exercise 3 is $\bar q - \bar k$, because cosines want $x - y$
 # short. Lesson 09 has features that want $x + y$ short, and there the shift is another one.)
 #
 # Let $B$ have the diagonal $b_1, \dots, b_d$, and let $A_c$ and $C_c$ be the mean squares of coordinate $c$ over the

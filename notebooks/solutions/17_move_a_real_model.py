@@ -28,7 +28,7 @@ from performer_course import attention, checks, near_far, projections
 #
 # with $m$ new normal directions, independent or orthogonal, and one shift $s$ of $d$ numbers, the same for all keys. In
 # practice, the shift must be fixed before a chain is known, so $s$ comes from the calibration chain alone. Choose it so
-# that the quantity that makes features err (lesson 14) is on average as small as a shift can make it. Return `True` if
+# that the quantity that makes features err (lesson 15) is on average as small as a shift can make it. Return `True` if
 # on the new chain the *expected* squared error of the output, summed over all its rows, is less than half of the
 # squared error of mean(V) there, and `False` otherwise. Estimate the expectation by the mean over `draws` draws of $W$
 # from `rng`.

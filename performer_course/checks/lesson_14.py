@@ -1,177 +1,108 @@
-"""Lesson 14, when to use it."""
+"""Lesson 14, near and far."""
 
-from functools import partial
+import math
 
 import numpy as np
 
-from .. import attention
-from ._judge import Hint, check, compare, truth, two_arrays
+from ._judge import averages, check, compare, no_square
 
-# What attention cannot see
-
-
-def unseen(k, other):
-    """Whether one vector was added to all keys."""
-    change = np.asarray(other) - np.asarray(k)
-    return bool(np.allclose(change, change[0]))
+# The narrowest window
 
 
-def distances(k):
-    """Of all pairs of keys."""
-    return ((k[:, None] - k) ** 2).sum(axis=2)
+def least(held=lambda A, near: (A * near).sum(axis=1).mean(), width=lambda b: b):
+    """The least b for which held(A, |i − j| ≤ b) is at least a part, as a width."""
+
+    def search(A, part):
+        gap = np.subtract.outer(np.arange(len(A)), np.arange(len(A)))
+        enough = (b for b in range(len(A)) if held(A, np.abs(gap) <= b) >= part)
+        return width(next(enough, len(A)))
+
+    return search
 
 
-def changed_keys(rng):
-    """{what was done: (k, other)}."""
-    k = rng.normal(size=(6, 3)) + 1
-    one, turn = rng.normal(size=3), np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    return {
-        "nothing": (k, k.copy()),
-        "one number added to all entries": (k, k + 0.7),
-        "one vector added to all keys": (k, k + one),
-        "the keys multiplied by 2": (k, 2 * k),
-        "two keys swapped": (k, k[[1, 0, 2, 3, 4, 5]]),
-        "the keys rotated": (k, k @ turn),
-        "a number of its own added to each key": (k, k + rng.normal(size=(6, 1))),
-        "a vector added to half of the keys": (k, k + one * (np.arange(6) < 3)[:, None]),
-        "moved within a plane": (k, k + rng.normal(size=(6, 1)) * [0, 1, -1]),
-        "one key moved by 0.001": (k, k + one + 1e-3 * (np.arange(6) == 2)[:, None]),
-    }
+def of_earlier(A, near):
+    return (A * np.tril(near)).sum() / len(A)
 
 
-def roughly(k, other):
-    """Like `unseen`, but to a hundredth of the largest entry."""
-    change = other - k
-    return np.abs(change - change[0]).max() < 0.01 * np.abs(k).max()
-
-
-SEEN = {
-    "nothing": "equal keys give equal weights.",
-    "one number added to all entries": "one number in all entries is one vector for all keys.",
-    "one vector added to all keys": "one vector for all keys moves all scores of a query equally.",
-    "the keys multiplied by 2": "keys twice as long make weights more unequal.",
-    "two keys swapped": "the weights are swapped as well: key by key they differ.",
-    "the keys rotated": "distances between keys stay, but the query was not rotated with them.",
-    "a number of its own added to each key": "each key was moved by a different vector.",
-    "a vector added to half of the keys": "only one half of the keys was moved.",
-    "moved within a plane": "a query of ones sees no change here, but others do.",
-    "one key moved by 0.001": "one key moved by 0.001, far more than rounding: compare closely.",
-}
-SAME = [
-    (lambda k, other: np.allclose(k, other), SEEN["one number added to all entries"]),
-    (lambda k, other: np.ptp(other - k) < 1e-9, SEEN["one vector added to all keys"]),
-    (lambda k, other: True, SEEN["the keys multiplied by 2"]),
-    (lambda k, other: np.allclose(distances(k), distances(other)), SEEN["the keys rotated"]),
+WINDOWS = [
+    (least(width=lambda b: b + 1), "one too wide: is the diagonal b = 0?"),
+    (least(width=lambda b: b - 1), "one too narrow: this window does not hold the part yet."),
+    (least(width=lambda b: 2 * b + 1), "b counts the keys on one side of the query."),
+    (least(of_earlier), "later keys are also in the window: |i − j|, not i − j."),
     (
-        lambda k, other: np.allclose(k.mean(axis=0), other.mean(axis=0)) or unseen(k, other),
-        SEEN["two keys swapped"],
+        least(lambda A, near: (A * near).sum(axis=1).min()),
+        "on average over the rows: a single row may have less.",
     ),
-    (
-        lambda k, other: np.allclose(np.diff(other - k, axis=1), np.diff(other - k, axis=1)[0]),
-        SEEN["a number of its own added to each key"],
-    ),
-    (
-        lambda k, other: np.allclose((other - k)[0], (other - k)[1]),
-        SEEN["a vector added to half of the keys"],
-    ),
-    (lambda k, other: np.ptp((other - k).sum(axis=1)) < 1e-9, SEEN["moved within a plane"]),
-    (roughly, SEEN["one key moved by 0.001"]),
+    (least(lambda A, near: (A * near).sum(axis=1).max()), "that is enough for one row alone."),
+    (least(lambda A, near: near.mean()), "that counts keys; add up their weights."),
+    (least(lambda A, near: (A * near).sum()), "the mean over the rows, not their sum."),
 ]
 
 
-@check(mistakes=SAME)
-def same_weights(answer):
-    """answer(k, other): True exactly where other − k is one vector for all keys."""
-    for seed in (1206, 1207):
-        for what, (k, other) in changed_keys(np.random.default_rng(seed)).items():
-            right = unseen(k, other)
-            if truth(answer(k, other)) != right:
-                raise Hint(SEEN[what])
+@check(mistakes=WINDOWS)
+def narrowest_window(search):
+    """search(A, part) = the least b whose window holds the part of the weight, on average."""
+    rng, inputs = np.random.default_rng(1502), []
+    for L, sharp, part in ((24, 0.3, 0.8), (17, 0.1, 0.5), (30, 0.05, 0.9), (12, 9.0, 0.2)):
+        far = np.abs(np.subtract.outer(np.arange(L), np.arange(L)))
+        A = rng.exponential(size=(L, L)) * np.exp(-sharp * far)
+        inputs.append((A / A.sum(axis=1, keepdims=True), part))
+    compare(search, least(), inputs, WINDOWS, case="part = {1}")
 
 
-# An estimate with centred points
+# One denominator
+
+BAND_ALONE = "the logits of the band alone are needed: compute them diagonal by diagonal."
 
 
-def both(b, c, x, y):
-    """What (x − b)ᵀ(y − c) leaves of xᵀy: bᵀy + cᵀ(x − b) of all pairs."""
-    return y @ b + ((x - b) @ c)[:, None]
+def rows(above=np.where, below=None, width=lambda band: band, scale=math.sqrt):
+    """Rows by the weights above(near, E, G), E exact and G by features, over sums of `below`."""
+
+    def attend(q, k, v, phi_q, phi_k, band):
+        i, j = np.indices((len(q), len(q)))
+        E, G = np.exp(q @ k.T / scale(q.shape[1])), phi_q @ phi_k.T
+        weights, total = (of(abs(i - j) <= width(band), E, G) for of in (above, below or above))
+        return weights @ v / total.sum(axis=1, keepdims=True)
+
+    return attend
 
 
-def centred(x, y, b, c, W, half=0.5, rest=both):
-    """e^rest (1/m) Σ exp(ωᵀ(x − b) − ‖x − b‖²/2) exp(ωᵀ(y − c) − ‖y − c‖²/2) for all pairs."""
-    log_x, log_y = (z @ W.T - half * (z**2).sum(axis=1, keepdims=True) for z in (x - b, y - c))
-    return np.exp(rest(b, c, x, y)) * (np.exp(log_x) @ np.exp(log_y).T) / len(W)
+def two_denominators(*given):
+    return rows(lambda near, E, G: near * E)(*given) + rows(lambda near, E, G: G)(*given)
 
 
-CENTRED = [
-    (partial(centred, rest=lambda *_: 0), "this estimates exp((x − b)ᵀ(y − c)): what remains?"),
-    (partial(centred, rest=lambda b, c, x, y: y @ b), "cᵀ(x − b) is missing."),
-    (partial(centred, rest=lambda b, c, x, y: (y - c) @ b), "cᵀx is missing."),
-    (partial(centred, rest=lambda b, c, x, y: ((x - b) @ c)[:, None]), "bᵀy is missing."),
-    (partial(centred, rest=lambda b, c, x, y: y @ b + (x @ c)[:, None]), "bᵀc counts twice."),
-    (partial(centred, rest=lambda b, c, x, y: both(b, c, x, y) + 2 * b @ c), "−bᵀc, not +bᵀc."),
-    (partial(centred, rest=lambda b, c, x, y: both(c, b, x, y)), "b belongs to x, and c to y."),
-    (partial(centred, half=1.0), "the ½ is missing: e^{−‖x−b‖²/2}."),
-    (partial(centred, half=0.0), "e^{−‖x−b‖²/2} is missing, and the same for y − c."),
-    (lambda x, y, b, c, W: np.exp(x @ y.T), "this is the kernel itself: estimate it by features."),
-    (
-        lambda x, y, b, c, W: centred(x, y, 0 * b, 0 * c, W),
-        "these are the features of x and y: take those of x − b and y − c.",
-    ),
-    (lambda *given: centred(*given) * len(given[-1]), "a mean over directions, not a sum."),
+def below_zero(q, k, v, phi_q, phi_k, band):
+    weights = phi_q @ phi_k.T
+    for i in range(len(q)):
+        keys = slice(i - band, i + band + 1)  # where it begins below 0, it counts from the end
+        weights[i, keys] = np.exp(k[keys] @ q[i] / math.sqrt(q.shape[1]))
+    return averages(weights, v)
+
+
+NEAR_AND_REST = [
+    (rows(lambda near, E, G: near * E + G), "near keys count twice: take their features out."),
+    (two_denominators, "two denominators: add the weights, then divide."),
+    (rows(lambda near, E, G: E), "keys outside the band get their weights from features."),
+    (rows(below=lambda near, E, G: G), "the denominator still has the features of the near keys."),
+    (rows(lambda near, E, G: near * E), "a window alone: the other keys also count, by features."),
+    (rows(lambda near, E, G: G), "near keys have the weight e^{qᵀk/√d}, not features."),
+    (rows(below=lambda near, E, G: near * E), "the denominator has the weights of all keys."),
+    (rows(scale=lambda d: 1), "the logits are divided by √d."),
+    (rows(below=lambda near, E, G: np.eye(len(E))), "divide by the sum of the weights of a row."),
+    (rows(width=lambda band: band - 1), "|i − j| = band belongs to the band."),
+    (below_zero, "a slice that begins below 0 counts from the end: from max(0, i − band) on."),
 ]
 
 
-@check(mistakes=CENTRED)
-def centred_estimates(estimate):
-    """estimate(x, y, b, c, W): exp(xᵀy) for all pairs, from φ(x − b) and φ(y − c), unbiased."""
-    rng, inputs = np.random.default_rng(1202), []
-    for n, p, d, m in ((3, 4, 5, 7), (2, 5, 3, 4)):
-        x, y = (rng.normal(size=(rows, d)) / 2 for rows in (n, p))
-        inputs.append((x, y, *rng.normal(size=(2, d)) / 2, rng.normal(size=(m, d))))
-    compare(estimate, centred, inputs, CENTRED)
-
-
-# A counterexample
-
-
-def lonely(far, crowd, n=20, others=1):
-    """n keys, of which `others` are at `far` and the rest at `crowd`; all queries are 0."""
-
-    def make():
-        k = np.full((n, 1), crowd)
-        k[:others] = far
-        return np.zeros((n, 1)), k
-
-    return make
-
-
-AS_IT_SHOULD = "it goes from {:.3g} to {:.3g}, no increase: which pair dominates the mean of e^t?"
-LOPSIDED = "the means add up to 0, so the shift changes nothing: make the data lopsided."
-NOT_TEN = "it grows {:.3g} times, not ten: move fewer keys, and further from the others."
-SMALL = "at most 50 queries and 50 keys, and no entry above 3 in absolute value."
-
-
-@check(
-    mistakes=[
-        (lonely(2.0, 1.5, others=10), AS_IT_SHOULD),
-        (lonely(2.0, -2.0, others=10), LOPSIDED),
-        (lonely(1.0, -1.0), NOT_TEN),
-        (lonely(9.0, -9.0), SMALL),
-    ]
-)
-def worse_when_centred(make):
-    """make() → q, k: relative_variance of k − q̄ − k̄ at least ten times that of k."""
-    q, k = two_arrays(make(), "q and k")
-    if q.ndim != 2 or k.ndim != 2 or q.shape[1:] != k.shape[1:] or not q.size or not k.size:
-        raise Hint(f"q (n, d) and k (p, d), one d for both, got {q.shape} and {k.shape}.")
-    if max(len(q), len(k)) > 50 or max(np.abs(q).max(), np.abs(k).max()) > 3:
-        raise Hint(SMALL)
-    shift = q.mean(axis=0) + k.mean(axis=0)
-    if np.allclose(shift, 0, atol=1e-9):
-        raise Hint(LOPSIDED)
-    before, after = (float(attention.relative_variance(q, key, 1)) for key in (k, k - shift))
-    if after <= before:
-        raise Hint(AS_IT_SHOULD.format(before, after))
-    if after < 10 * before:
-        raise Hint(NOT_TEN.format(after / before))
+@check(mistakes=NEAR_AND_REST)
+def near_and_rest(attend):
+    """attend(q, k, v, phi_q, phi_k, band): near keys by e^{qᵀk/√d}, the others by features, under
+    one denominator, and no L × L array."""
+    rng, inputs = np.random.default_rng(1303), []
+    for L, band, d in ((12, 2, 4), (9, 0, 9), (5, 6, 4)):
+        q, k, v = (rng.normal(size=(L, width)) for width in (d, d, 3))
+        inputs.append((q, k, 4 * v, *rng.uniform(0.1, 1, size=(2, L, 6)), band))
+    close = "close, but not equal: is an ε added somewhere?"
+    compare(attend, rows(), inputs, NEAR_AND_REST, rtol=1e-8, close=close)
+    long, phi = rng.normal(size=(2500, 2)), rng.uniform(0.1, 1, size=(2500, 3))
+    no_square(lambda: attend(long, long, long, phi, phi, 3), long, 2500, BAND_ALONE)

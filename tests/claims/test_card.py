@@ -1,4 +1,4 @@
-"""Every claim of lesson 14's card, beside the defects it must catch. Fixed seeds, stored heads."""
+"""Every claim of lesson 15's card, beside the defects it must catch. Fixed seeds, stored heads."""
 
 import numpy as np
 

@@ -1,37 +1,38 @@
-"""Lesson 14, when to use it: right answers in any form, and what no mistake is."""
+"""Lesson 14, near and far: right answers in any form, and what no mistake is."""
+
+import math
 
 import numpy as np
 
-from performer_course import features
-from performer_course.checks.lesson_14 import lonely
+from performer_course.checks.lesson_14 import rows
 from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
 
-def by_the_package(x, y, b, c, W):
-    rest = (y - c) @ b + (x @ c)[:, None]
-    return np.exp(rest) * (features.positive(x - b, W) @ features.positive(y - c, W).T)
+def by_search(A, part):
+    i = np.arange(len(A))
+    held = [A[abs(i[:, None] - i) <= b].sum() / len(A) for b in i]
+    return np.searchsorted(held, part)
 
 
-RIGHT["centred_estimates"] = [by_the_package]
+RIGHT["narrowest_window"] = [by_search]
 
 
-RIGHT["worse_when_centred"] = [
-    lambda: (lonely(2.0, -2.0)()[1], np.zeros((20, 1)))  # the lonely one is a query
+def two_sums(q, k, v, phi_q, phi_k, band):
+    one = np.hstack([v, np.ones((len(v), 1))])
+    total = phi_q @ (phi_k.T @ one)
+    for i in range(len(q)):
+        keys = slice(max(0, i - band), i + band + 1)
+        weights = np.exp(k[keys] @ q[i] / math.sqrt(q.shape[1]))
+        total[i] += (weights - phi_k[keys] @ phi_q[i]) @ one[keys]
+    return total[:, :-1] / total[:, -1:]
+
+
+RIGHT["near_and_rest"] = [two_sums]
+WRONG["near_and_rest"] = [
+    (rows(), "that is an L × L array"),
+    (lambda *given: two_sums(*given) * (1 + 1e-6), "is an ε added"),
 ]
-WRONG["worse_when_centred"] = [(lonely(2.0, -2.0, n=51), "at most 50")]
-
-
-def by_three_queries(k, other):
-    """Softmax for more queries than there are coordinates, key by key."""
-    weights = []
-    for keys in (k, other):
-        scores = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [0.3, -2, 1]]) @ keys.T
-        weights.append(np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True))
-    return np.abs(weights[0] - weights[1]).max() < 1e-9
-
-
-RIGHT["same_weights"] = [by_three_queries]
 
 TestExercises = exercises(RIGHT, WRONG)

@@ -3,7 +3,7 @@
     python -m tools.record.directions    after `make model`; needs the extra `training`
 
 Each of the 64 heads of a real model shall say with m positive features what its softmax says. The
-weights of the model stay; the loss is `antibody.divergence`, and the start is that of lesson 14:
+weights of the model stay; the loss is `antibody.divergence`, and the start is that of lesson 15:
 centred, along the axes of the moments. No head knows of another, so that one run trains all.
 Chains: those of the antibodies for training, ROUNDS times, each time with another eighth of the
 residues masked. Those for calibration say how far it came; those to test by, how the model fares.

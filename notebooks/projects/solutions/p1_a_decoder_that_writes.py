@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Build a decoder that writes, with a Performer inside
 #
-# > **5 hours.** Needs: lessons 12, 14 and 16.
+# > **5 hours.** Needs: lessons 12, 15 and 16.
 # >
 # > Afterwards you have a small decoder of your own that writes one character at a time from a memory of constant
 # > size, a table that justifies each choice in it, its distance from softmax on directions that it has never seen,
@@ -279,7 +279,7 @@ print(f"without attention, seed {SEEDS[0]}, {STEPS} steps only: {without_bits:.3
 # %% [markdown]
 # ## Task 2: Features for the heads
 #
-# From lesson 14 we take *dense, centred* features, here called dense for short. For each head they need the shift
+# From lesson 15 we take *dense, centred* features, here called dense for short. For each head they need the shift
 # $s = \bar q + \bar k$ of the keys, the second moment $M$ of $z = q' + k' - s'$ over all pairs of a query and a key (a
 # prime stands for the factor $d^{-1/4}$), its eigenvectors $U$ and eigenvalues, and a $\rho$ for each eigenvector
 # (`theory.best_rho` of the eigenvalue, with $d = 1$). The moments come from *training* text. `heads` gives you the

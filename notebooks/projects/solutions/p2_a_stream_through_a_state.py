@@ -489,6 +489,6 @@ show(
 # window and 31 counts, which are never clearly worse than the state here, and better from 134 characters on. Take the
 # state where you ask for single facts from some hundred or thousand characters ago, and some of them are enough. Take
 # the cache where they must come back from farther away, as long as you can afford it. Next I would give the state the
-# sharper features of lesson 14, which need no more bytes. And I would repeat task 3 on another text, because this one
+# sharper features of lesson 15, which need no more bytes. And I would repeat task 3 on another text, because this one
 # repeats itself: at 4.3 % of the positions the last 33 characters had occurred word for word before, mostly farther
 # back than any window here reaches, and that can help only the state and the cache.

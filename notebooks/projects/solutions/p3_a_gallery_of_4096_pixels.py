@@ -527,4 +527,4 @@ show(
 # so the distance between them grows from quarter to quarter, while the baselines that count catch up. In the drawn
 # pictures the border is mostly right and pieces of strokes appear, but no digit can be read, not with softmax either. I
 # did not try more than one $W$ of each size, other seeds for the initial parameters, counts for more neighbours, or
-# dense features (lesson 14).
+# dense features (lesson 15).

@@ -43,7 +43,7 @@
 # they followed worst. Every query sees all $L = 122$ tokens of its chain, which are 120 residues and one token at each
 # end; $d = 64$.
 #
-# On the proteins nothing gets faster, because 122 tokens are too few (lesson 14, question 1 of the card). The question
+# On the proteins nothing gets faster, because 122 tokens are too few (lesson 15, question 1 of the card). The question
 # is whether the *answer* survives, because a longer protein would need that. Cost counts in task 7, in two heads with
 # 1,500 tokens.
 #
@@ -268,7 +268,7 @@ print(f"\nheads in which 256 directions have less error than mean(V): {below} of
 # %% [markdown]
 # ## Task 4: Repair by moments
 #
-# The repair uses the dense, centred features of lesson 14. They shift the keys by $s = \bar q + \bar k$, take the
+# The repair uses the dense, centred features of lesson 15. They shift the keys by $s = \bar q + \bar k$, take the
 # eigenvectors of the second moment $M$ of all $q' + k' - s d^{-1/4}$ as axes, and give each axis its $\rho$. Here
 # $\bar k$ belongs to the chain that is judged, as for Taylor: `about_mean` subtracts it, which leaves the shift
 # $\bar q$. Take $\bar q$, the axes and $\rho$ from the first chain, and compute the weights of the second with them.

@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Exercises 14: the decision card
+# # Exercises 15: the decision card
 #
-# Lesson: `14_when_to_use_it.ipynb`. Replace each `raise NotImplementedError` by your code.
+# Lesson: `15_fitted_features.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.
 # You may run it as often as you like.
 

@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Exercises 15: near-and-far attention
+# # Exercises 14: near-and-far attention
 #
-# Lesson: `15_near_and_far.ipynb`. Replace each `raise NotImplementedError` by your code.
+# Lesson: `14_near_and_far.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.
 # You may run it as often as you like.
 

@@ -31,7 +31,7 @@ from performer_course.figures import COLORS, show
 # afterwards, go on to the next question. You need a few words to read the card. A *fused kernel* computes exact
 # attention without ever storing the table of weights. A *window* attends to the nearest keys only. All other keys are
 # dropped, or replaced by one *mean key*, or each is replaced by the nearest of a few *cluster centres* (*centres* for
-# short; lesson 15). *Taylor* features replace $e^t$ by $1 + t$ or by $1 + t + \frac12 t^2$ (lesson 10). *Drawn*
+# short; lesson 14). *Taylor* features replace $e^t$ by $1 + t$ or by $1 + t + \frac12 t^2$ (lesson 10). *Drawn*
 # features use random directions, as in lesson 09. The *normalised error* of an output is its squared error divided by
 # that of $\operatorname{mean}(V)$ (lesson 06).
 #
@@ -53,10 +53,10 @@ from performer_course.figures import COLORS, show
 # |---|---|---|---|---|
 # | 1 | Is exact attention with a fused kernel fast enough, or only a small part of the running time? | Keep it. | Speech, one core: it takes 216 of the encoder's 810 ms, and no method below can save more. | 10, 18 |
 # | 2 | Must the model retrieve single facts from far back in the text? | Keep exact attention and its cache. The methods below summarise what is far. | A state of 256 features, $d$ = 64, has as many numbers as a cache of 132 tokens. | 12, 20 |
-# | 3 | Does a method with a *window* come first on most heads, or one with *centres*? Such heads attend locally, or to a few groups of similar keys. | A window as wide as time allows; measure whether one mean key for all keys outside it helps. With centres instead (each far key is replaced by the nearest of a few) the speech encoder was no faster than with exact attention. | Antibodies, window of 33 keys: 1.68 with a mean key, 1.82 alone. Speech, 49 keys: 4 and 35 wrong with a mean key, encoder 645 ms; 6 and 67 alone, 626 ms; with 16 centres 832 ms; exact 810 ms. Other voices, 756 words: 119 wrong with a mean key, 183 alone; 129 keys alone, no slower: 70, ahead of the mean key with one synthesiser of two; exact 52. | 15, 18 |
+# | 3 | Does a method with a *window* come first on most heads, or one with *centres*? Such heads attend locally, or to a few groups of similar keys. | A window as wide as time allows; measure whether one mean key for all keys outside it helps. With centres instead (each far key is replaced by the nearest of a few) the speech encoder was no faster than with exact attention. | Antibodies, window of 33 keys: 1.68 with a mean key, 1.82 alone. Speech, 49 keys: 4 and 35 wrong with a mean key, encoder 645 ms; 6 and 67 alone, 626 ms; with 16 centres 832 ms; exact 810 ms. Other voices, 756 words: 119 wrong with a mean key, 183 alone; 129 keys alone, no slower: 70, ahead of the mean key with one synthesiser of two; exact 52. | 14, 18 |
 # | 4 | Does *Taylor* come first? Then the scores of a query differ little. | Taylor features, after subtracting the mean of the keys. | Made-up scores of standard deviation ¼ ($L$ = 512, $d$ = 16), 17 features: a normalised error of 0.03; of ½: 0.12. | 10 |
 # | 5 | May you train? | Train features for each head, or train the model with the attention that it will use. Keep $m < L/2$, in a decoder $m < L/4$: with more, features cost more than exact attention. | Antibodies, $m$ = 32: 1.59 and 1.61 (two seeds). Speech, $m$ = 64, 300 steps on two clips: 66 of 70 wrong. | 16, 17, 18 |
-# | 6 | None of these? | Keep exact attention. At a quarter of its multiplications drawn features came first on no head here, and on most were worse than the mean of $V$, even with keys shifted and directions sharpened. | Antibodies, $m$ = 64 > $L/2$: 2.6 to 2.8, where 65 Taylor features have 2.24. Speech, $m$ = 256, keys shifted: 69 or 70 of 70 wrong in three draws. | 14, 17, 18 |
+# | 6 | None of these? | Keep exact attention. At a quarter of its multiplications drawn features came first on no head here, and on most were worse than the mean of $V$, even with keys shifted and directions sharpened. | Antibodies, $m$ = 64 > $L/2$: 2.6 to 2.8, where 65 Taylor features have 2.24. Speech, $m$ = 256, keys shifted: 69 or 70 of 70 wrong in three draws. | 15, 17, 18 |
 #
 # **Judge the whole model by the task it is for, and compare it with a window alone and with the mean of $V$.** In a
 # decoder, the methods of rows 3 and 4 need only a memory that does not grow with the text. No trained model here was
@@ -770,7 +770,7 @@ print(
 # The course began by asking whether attention can give the same answer if queries and keys are never compared one by
 # one. **In the trained models here drawn features preserve the answer at no size tried that saves work.** Trained
 # features preserve it in one of them (lesson 17). A window that is computed exactly, with a summary of all other keys,
-# preserves most of it in both pretrained models (lessons 15 and 18).
+# preserves most of it in both pretrained models (lessons 14 and 18).
 #
 # ## Take away
 #
@@ -790,7 +790,7 @@ print(
 #
 # ## Exercises
 #
-# In `exercises/14_when_to_use_it.ipynb`: find out which changes of the keys attention cannot see; estimate the kernel
+# In `exercises/15_fitted_features.ipynb`: find out which changes of the keys attention cannot see; estimate the kernel
 # from shifted queries and keys; build data that centring makes worse.
 #
 # ## Further reading

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Near-and-far attention: compute what is near, summarise what is far
 #
-# > **50 minutes.** Needs: lessons 06 (the normalised error, a window), 10 (linear attention) and 14 (sharpened
+# > **50 minutes.** Needs: lessons 06 (the normalised error, a window), 10 (linear attention) and 15 (sharpened
 # > features, the decision card); singular values.
 # >
 # > Afterwards you can compute a *sliding window* of attention exactly and in linear time, summarise all other keys in
@@ -363,7 +363,7 @@ print(f"all windows of text, decoder heads: lower in {(helped < alone).sum()} of
 # Centres and features cost more than one mean key, so we compare them at the same cost. The unit is what exact
 # attention spends on one key of a query, $d + e$ multiplications. A window costs $2b + 1$ units, and the mean key costs
 # one. A centre costs 1.5 where $e = d$, because each key also looks for its nearest centre, and a feature costs 2,
-# because queries and keys are both mapped. Lesson 14's card gives each method the same fraction of what exact attention
+# because queries and keys are both mapped. Lesson 15's card gives each method the same fraction of what exact attention
 # takes, half of it to the window where there are centres or features. Because this fraction is less than one, $m$ stays
 # below $L/2$, or below $L/4$ with a causal mask.
 
@@ -384,7 +384,7 @@ METHODS = (
 
 # %% [markdown]
 # Each column of the table is a kind of head and each row a method, with the median error over the cases and, in
-# brackets, the smallest and the largest. *Dense* features are those of lesson 14, centred and sharpened.
+# brackets, the smallest and the largest. *Dense* features are those of lesson 15, centred and sharpened.
 #
 # **Before you run this:** at $L = 1{,}500$, a sixteenth of the multiplications buys a window of 47 keys on each side,
 # or a window of 23 with 31 centres, or a window of 23 with 23 features. One speech head attends to distant tokens.
@@ -641,7 +641,7 @@ show(
 #
 # ## Exercises
 #
-# In `exercises/15_near_and_far.ipynb`: the narrowest window that holds a given part of the weight; near and far under
+# In `exercises/14_near_and_far.ipynb`: the narrowest window that holds a given part of the weight; near and far under
 # one denominator, with features and without an $L \times L$ array.
 #
 # ## Further reading
