@@ -43,7 +43,7 @@ GIVEN = {
     "a2": {"1024": "of an article"},
     "a4": {"397": "of the data", "600": "of the recorded run"},
     "a5": {"3.35": "of a data sheet", "128": "of a data sheet", "840": "of a paper"}
-    | {"790": "of §4", "50": "of two data sheets"},
+    | {"790": "of §4", "50": "of two data sheets", "23": "of float32"},
 }
 LAST = {"take away", "where it breaks", "exercises", "further reading"}
 UNIT = (

@@ -72,12 +72,12 @@ WRONG["bounded"] = [
     (over(zeros=lambda xp, size: size + 1e-30), "changes small rows"),
     (over(lambda xp, x: abs(x).max(axis=-1, keepdims=True)), "has x.max: use xp's"),
     (lambda xp, x: over()(np, getattr(x, "data", x) if xp is not np else x), "left the device"),
-    (by_mask, "entries a mask keeps"),
-    (with_ones_at(lambda xp, size: xp.nonzero(size == 0)), "how many entries xp.nonzero finds"),
-    (after(lambda xp, x: xp.allclose(x, 0)), "xp.allclose returns a Python bool"),
+    (by_mask, "`mask` reads"),
+    (with_ones_at(lambda xp, size: xp.nonzero(size == 0)), "`nonzero` reads"),
+    (after(lambda xp, x: xp.allclose(x, 0)), "`allclose` reads"),
     (after(lambda xp, x: int(xp.max(x))), "`int` reads"),
-    (after(lambda xp, x: range(xp.argmax(x))), "a value as an index or a length"),
-    (after(lambda xp, x: f"{x}"), "printing reads"),
+    (after(lambda xp, x: range(xp.argmax(x))), "`index` reads"),
+    (after(lambda xp, x: f"{x}"), "`format` reads"),
 ]
 
 
