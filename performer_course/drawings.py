@@ -134,6 +134,38 @@ def window_sinks_far():
     return _told(ax, window_sinks_far)
 
 
+def methods():
+    """One row of causal weights by eight methods: which keys are exact, approximated or dropped."""
+    ax, rng, j = _canvas(5), np.random.default_rng(0), np.arange(24)
+    window, sinks = j > 17, j < 2
+    logits = 0.8 * rng.normal(size=24) + 0.9 * window + 1.9 * (j == 0)
+    rough, thirds = logits + rng.normal(size=24), np.argsort(np.argsort(logits[2:18])) * 3 // 16
+    levels = [logits[2:18][thirds == cluster].mean() for cluster in thirds]
+    centres, no, mean = np.pad(levels, (2, 6)), -np.inf, logits[2:18].mean()
+    rows = {
+        "exact attention": (j >= 0, no),
+        "window": (window, no),
+        "window, sinks": (window | sinks, no),
+        "window, sinks, mean key": (window | sinks, mean),
+        "window, sinks, centres": (window | sinks, centres),
+        "window, sinks, features": (window | sinks, rough),
+        "features": (j < 0, rough),
+        "mean(V)": (j < 0, 0),
+    }
+    looks = [(QUERY, "", (QUERY, 0.8)), (KEY, HATCH, (KEY, 0.3)), (GREY, "", GREY)]
+    for y, (name, (exact, other)) in zip(9.05 - 1.1 * np.arange(8), rows.items(), strict=True):
+        weights = np.exp(np.where(exact, logits, other))
+        for key, height in enumerate(3 * weights / weights.sum()):
+            color, hatch, face = looks[0 if exact[key] else 1 if height else 2]
+            cell = f"{6.1 + 0.4 * key} {y + height / 2} 0.32 {max(height, 0.03)}"
+            _box(ax, cell, color, hatch, facecolor=face, linewidth=1)
+        _say(ax, f"0.2 {y + 0.2} {name}", ha="left")
+    for x, (color, hatch, face) in zip((6, 9, 12.8), looks, strict=True):
+        _box(ax, f"{x} 0.5 0.4 {0.03 if color == GREY else 0.5}", color, hatch, facecolor=face)
+    _say(ax, "6.4 0.5 exact; 9.4 0.5 approximated; 13.2 0.5 no weight", ha="left")
+    return _told(ax, methods)
+
+
 def delta_rule():
     """The delta rule reads what the state answers for k, erases it, and writes v in its place."""
     ax = _canvas(4.5)
