@@ -26,15 +26,16 @@ def softmax_attention(
     causal: bool = False,
     key_mask: Mask = None,
     band: int | None = None,
+    sinks: int = 0,
 ) -> Rows:
-    """softmax(q kᵀ / √d) v.
+    """softmax(q kᵀ / √d) v over the keys |i − j| ≤ band and the first `sinks` keys.
 
     Shape: (..., L, e). Error: exact to rounding, at any norm. Cost: O(L S (d + e)); memory, L S.
     Source: Vaswani et al. (2017), eq. 1.
     """
     xp, (q, k, v, key_mask, _) = _checked(q, k, v, key_mask)
     logits = q @ xp.matrix_transpose(k) / math.sqrt(q.shape[-1])
-    return _softmax(logits, _visible(logits, causal, key_mask, band)) @ v
+    return _softmax(logits, _visible(logits, causal, key_mask, band, sinks)) @ v
 
 
 def linear_attention(
@@ -77,22 +78,25 @@ def joint_attention(
     v: OwnValue,
     band: int,
     *,
+    sinks: int = 0,
     centres: Float[Array, "... C d"] | None = None,
     causal: bool = False,
     key_mask: OwnMask = None,
 ) -> Rows:
-    """Weights e^{qᵀk/√d} where |i − j| ≤ band, and e^{qᵀc/√d} beyond the band.
+    """Weights e^{qᵀk/√d} where |i − j| ≤ band or j < sinks, and e^{qᵀc/√d} for the other keys.
 
-    c: the cluster centre nearest to k; without `centres`, the mean of all keys or, for a causal
-    row, of the keys before its band. Shape: (..., L, e). Error: exact to rounding. Cost:
+    c: the cluster centre nearest to k; without `centres`, the mean of all keys but the sinks; for a
+    causal row, of those before its band. Shape: (..., L, e). Error: exact to rounding. Cost:
     O(L² (d + C + e)); memory, L² and L C d. Source: this course, lesson 18.
     """
     xp, (q, k, v, key_mask, _) = _checked(q, k, v, key_mask)
     t = q @ xp.matrix_transpose(k)
     seen = _visible(t, causal, key_mask)
     if centres is None:
-        far = seen & ~_visible(t, False, None, band) if causal else seen
-        far = xp.astype(far, q.dtype)  # (L, L), with a mask (..., L, L)
+        first = xp.arange(t.shape[-1], device=array_api_compat.device(k))
+        first = first < check_count(sinks, "sinks", least=0)
+        near = _visible(t, False, None, band, sinks) if causal else first
+        far = xp.astype(seen & ~near, q.dtype)  # (L, L), with a mask (..., L, L)
         total = xp.sum(far, axis=-1, keepdims=True)
         mean = far @ k / xp.where(total == 0, xp.ones_like(total), total)
         logits = xp.sum(q * mean, axis=-1, keepdims=True)  # (..., L, 1)
@@ -103,7 +107,7 @@ def joint_attention(
         nearest = xp.argmin(distance, axis=-1)[..., None]  # (..., L, 1)
         own = nearest == xp.arange(centres.shape[-2], device=array_api_compat.device(k))
         logits = q @ xp.matrix_transpose(xp.astype(own, k.dtype) @ centres)
-    return _near_and(xp, logits / math.sqrt(q.shape[-1]), q, k, v, band, seen)
+    return _near_and(xp, logits / math.sqrt(q.shape[-1]), q, k, v, band, sinks, seen)
 
 
 def joint_favor_attention(
@@ -113,23 +117,24 @@ def joint_favor_attention(
     W: Directions,
     band: int,
     *,
+    sinks: int = 0,
     causal: bool = False,
     key_mask: OwnMask = None,
 ) -> Rows:
-    """Weights e^{qᵀk/√d} where |i − j| ≤ band, beyond it φ(q')ᵀφ(k') as in `favor_attention`.
+    """Weights e^{qᵀk/√d} where |i − j| ≤ band or j < sinks, else φ(q')ᵀφ(k') as `favor_attention`.
 
     Shape: (..., L, e). Error: exact to rounding. Cost: O(L² (d + m + e)); memory, L² and L m.
     Source: this course, lesson 18.
     """
     xp, (q, k, v, key_mask, W) = _checked(q, k, v, key_mask, W)
     far = _log_weights(xp, q, k, W) - math.log(W.shape[-2])
-    return _near_and(xp, far, q, k, v, band, _visible(far, causal, key_mask))
+    return _near_and(xp, far, q, k, v, band, sinks, _visible(far, causal, key_mask))
 
 
-def _near_and(xp, far, q, k, v, band, seen):
-    """Attention with exact logits in the band and `far` logits beyond it, over the keys seen."""
+def _near_and(xp, far, q, k, v, band, sinks, seen):
+    """Attention with exact logits of near keys and `far` logits of the others, over those seen."""
     near = q @ xp.matrix_transpose(k) / math.sqrt(q.shape[-1])
-    return _softmax(xp.where(_visible(near, False, None, band), near, far), seen) @ v
+    return _softmax(xp.where(_visible(near, False, None, band, sinks), near, far), seen) @ v
 
 
 def _checked(q, k, v, key_mask, *W, **options):
@@ -156,7 +161,7 @@ def _log_weights(xp, q, k, W):
     return xp.stack(rows, axis=-2)
 
 
-def _visible(weights, causal, key_mask, band=None):
+def _visible(weights, causal, key_mask, band=None, sinks=0):
     """Whether row i sees key j, for weights (..., L, S): (L, S), or (..., L, S) with a mask."""
     xp, (L, S) = array_api_compat.array_namespace(weights), weights.shape[-2:]
     device = array_api_compat.device(weights)
@@ -164,7 +169,8 @@ def _visible(weights, causal, key_mask, band=None):
     seen = ahead <= (0 if causal else S)
     if band is not None:
         band = check_count(band, "band", least=0)
-        seen = seen & (ahead <= band) & (ahead >= -band)
+        first = xp.arange(S, device=device) < check_count(sinks, "sinks", least=0)
+        seen = seen & (first | (ahead <= band) & (ahead >= -band))
     return seen if key_mask is None else seen & key_mask[..., None, :]
 
 

@@ -48,72 +48,90 @@ ROWS, KEYS, GPU_ROWS, GPU_KEYS = 64, 512, 1024, 4096
 
 
 def near_field(
-    q: Query, k: OwnKey, v: OwnValue, band: int, *, causal: bool = False, key_mask: OwnMask = None
+    q: Query,
+    k: OwnKey,
+    v: OwnValue,
+    band: int,
+    *,
+    sinks: int = 0,
+    causal: bool = False,
+    key_mask: OwnMask = None,
 ) -> Rows:
     """softmax(q kᵀ / √d) v over the keys |i − j| ≤ band only; if causal, i − band ≤ j ≤ i.
 
-    Slow form: `naive.softmax_attention` with its band. Outside the band a logit is −∞ and the
+    sinks: how many of the first keys are near for every row, whatever the band; a causal row sees
+    those j ≤ i. Slow form: `naive.softmax_attention` with its band. Elsewhere a logit is −∞ and the
     weight 0; far blocks are never computed. Shape: (..., L, e), dtype that of the inputs. Error:
-    exact to rounding, at any norm whose logits are finite. Cost: O(L (band + 64) (d + e)); memory,
-    the result and a few blocks of 64 × 512 logits. Source: Nguyen et al. (2021), near field.
-    Differs from the paper: −∞ outside the band, where softmax(band(·)) read as written has logit 0;
-    and no L × L array, which its code holds.
+    exact to rounding, at any norm whose logits are finite. Cost: O(L (band + sinks + 64) (d + e));
+    memory, the result and a few blocks of 64 × 512 logits. Source: Nguyen et al. (2021), near
+    field; sinks, Xiao et al. (2023), §3.2. Differs from the paper: −∞ outside the band, where
+    softmax(band(·)) read as written has logit 0; and no L × L array, which its code holds.
     """
     arguments = check_attention(q, k, v, key_mask)
     xp, L = array_api_compat.array_namespace(q), q.shape[-2]
-    band = _check_band(band, q, k)
+    near = _check_near(band, sinks, q, k)
 
     def sums(q, k, v, key_mask, _):
-        for _, rows in _near_rows(xp, q, k, v, key_mask, band, causal):
+        for _, rows in _near_rows(xp, q, k, v, key_mask, near, causal):
             yield rows.Sz
 
-    return each_head(sums, *arguments, work_per_head=_work(L, band))
+    return each_head(sums, *arguments, work_per_head=_work(L, near))
 
 
-def _work(L, band):
+def _work(L, near):
     """Work per head for `each_head`: a band is little work, so short heads are batched."""
-    return L * (band + 1) if L >= THREADS_FROM else 0
+    return L * (sum(near) + 1) if L >= THREADS_FROM else 0
 
 
-def _near_rows(xp, q, k, v, key_mask, band, causal, far_logits=None):
-    """Yields a few rows at a time and their sums over the band.
+def _near_rows(xp, q, k, v, key_mask, near, causal, far_logits=None):
+    """Yields a few rows at a time and their sums over near keys; near: (band, sinks).
 
     far_logits: one logit for each query (..., L), for keys that are only in the band of other rows.
     """
-    (L, d), dtype, ahead = q.shape[-2:], sum_dtype(xp, q, k, v), 0 if causal else band
+    (L, d), dtype, (band, sinks) = q.shape[-2:], sum_dtype(xp, q, k, v), near
     size, width = (GPU_ROWS, GPU_KEYS) if is_on_gpu(q) else (ROWS, KEYS)
-    outside = functools.lru_cache(maxsize=4)(functools.partial(_outside, xp, q, dtype, band, ahead))
-    later = functools.lru_cache(maxsize=4)(functools.partial(_outside, xp, q, dtype, L, 0))
+    outside, later = (
+        functools.lru_cache(maxsize=4)(functools.partial(_outside, xp, q, dtype, band, causal))
+        for band, causal in ((band, causal), (L, True))
+    )
     for part in steps(q, size):
         queries = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d)
         rows = empty_state(xp, queries.shape[:-1], v.shape[-1] + 1, q, dtype)
-        start, stop = max(0, part.start - band), min(L, part.stop + ahead)
-        for seen in steps(k, width, start=start, stop=stop):
+        start, stop = max(0, part.start - band), min(L, part.stop + (0 if causal else band))
+        sides = steps(k, width, stop=min(sinks, start))  # sinks before all bands of these rows
+        sides += [] if causal else steps(k, width, start=stop, stop=sinks)  # and after them
+        for seen in sides + steps(k, width, start=start, stop=stop):
             keys, values, mask = masked_part(xp, k, v, key_mask, seen, dtype)
-            far = outside(queries.shape[-2], keys.shape[-2], part.start - seen.start)
-            if far_logits is None:
+            at = queries.shape[-2], keys.shape[-2], part.start - seen.start
+            far = None if seen in sides else outside(*at, min(at[1], max(0, sinks - seen.start)))
+            if far is None or far_logits is None:
                 logits = logits_of(xp, queries, keys, far, mask)
             else:
                 low = 0.0 if mask is None else mask_logits(xp, mask, dtype)[..., None, :]
                 logits = logits_of(xp, queries, keys, None, mask)
                 if causal:  # later keys are not far keys: no row sees them
-                    low = low + later(queries.shape[-2], keys.shape[-2], part.start - seen.start)
+                    low = low + later(*at)
                 logits = xp.where(far == 0, logits, far_logits[..., part, None] + low)
             rows = weighted_sums(xp, logits, values_and_ones(xp, values, mask), rows)
         yield part, rows
 
 
-def _check_band(band, q, k):
-    """The band, at most L. Raises: ValueError unless it is a number ≥ 0 and L = S."""
+def _check_near(band, sinks, q, k):
+    """(band, sinks), each at most L. Raises: ValueError unless both are ≥ 0 and L = S."""
     check_tokens(q, k)
-    return min(check_count(band, "band", least=0), q.shape[-2])
+    given = (check_count(band, "band", least=0), check_count(sinks, "sinks", least=0))
+    return tuple(min(n, q.shape[-2]) for n in given)
 
 
-def _outside(xp, like, dtype, band, ahead, rows, keys, diagonal):
-    """0 where p − band ≤ j ≤ p + ahead, p = i + diagonal, else −∞: (rows i, keys j)."""
-    device = array_api_compat.device(like)
-    low = xp.full((rows, keys), -math.inf, dtype=dtype, device=device)
-    return xp.tril(low, k=diagonal - band - 1) + xp.triu(low, k=diagonal + ahead + 1)
+def _outside(xp, like, dtype, band, causal, rows, keys, diagonal, sinks=0):
+    """0 where |p − j| ≤ band, p = i + diagonal, and for the first `sinks` keys, else −∞: (rows i,
+    keys j). If causal, also −∞ where j > p.
+    """
+    make = {"dtype": dtype, "device": array_api_compat.device(like)}
+    low = xp.full((rows, keys), -math.inf, **make)
+    far = xp.concat([xp.zeros((rows, sinks), **make), low[:, sinks:]], axis=-1) if sinks else low
+    ahead = xp.triu(low, k=diagonal + 1) if causal else xp.triu(far, k=diagonal + band + 1)
+    return xp.tril(far, k=diagonal - band - 1) + ahead
 
 
 def far_field(
@@ -163,19 +181,21 @@ def joint_attention(
     v: OwnValue,
     band: int,
     *,
+    sinks: int = 0,
     centres: Float[Array, "... C d"] | None = None,
     causal: bool = False,
     key_mask: OwnMask = None,
 ) -> Rows:
     """Σ_j w_ij v_j / Σ_j w_ij: w = e^{qᵀk/√d} where |i − j| ≤ band, e^{qᵀc/√d} beyond.
 
-    Slow form: `naive.joint_attention`. Near and far keys share one denominator. c: the cluster
-    centre nearest to k. Without `centres` all far keys have one representative: the mean of all
-    keys that the mask shows or, for a causal row, of the keys before its band. Shape: (..., L, e),
-    dtype that of the inputs. Error: near keys are exact to rounding, at any norm; a far weight is
-    off by a factor e^{qᵀ(k−c)/√d}. Cost: O(L (band + 64) (d + e)), and with centres O(L C (d + e))
-    more; memory, the result and, with centres, as much again. Source: this course; the parts are
-    those of Nguyen et al. (2021), which blends two denominators.
+    Slow form: `naive.joint_attention`. Near and far keys share one denominator. sinks: how many of
+    the first keys are near for every row. c: the cluster centre nearest to k. Without `centres` all
+    far keys have one representative: the mean of all keys that the mask shows, without the sinks;
+    for a causal row, of those before its band. Shape: (..., L, e), dtype that of the
+    inputs. Error: near keys are exact to rounding, at any norm; a far weight is off by a factor
+    e^{qᵀ(k−c)/√d}. Cost: O(L (band + sinks + 64) (d + e)), and with centres O(L C (d + e)) more;
+    memory, the result and, with centres, as much again. Source: this course; the parts are those of
+    Nguyen et al. (2021), which blends two denominators; sinks, Xiao et al. (2023), §3.2.
 
     >>> import numpy as np
     >>> from performer_course import attention, compare, near_far
@@ -191,8 +211,7 @@ def joint_attention(
     199 0.00
     """
     q, k, v, key_mask, _ = check_attention(q, k, v, key_mask)
-    L = q.shape[-2]
-    band = _check_band(band, q, k)
+    near = _check_near(band, sinks, q, k)
     if centres is not None:
         check_directions(centres, k, "k", "centres")
         if check_lead(k, centres, names="k and centres") != k.shape[:-2]:
@@ -200,12 +219,12 @@ def joint_attention(
                 f"centres must have leading axes within those of q, k, v, {tuple(k.shape[:-2])}, "
                 f"got shape {tuple(centres.shape)}"
             )
-        return _joint(_log_weights, q, k, v, key_mask, centres, band, causal)
+        return _joint(_log_weights, q, k, v, key_mask, centres, near, causal)
 
     def sums(q, k, v, key_mask, _):
-        return _mean_key_rows(q, k, v, key_mask, band, causal)
+        return _mean_key_rows(q, k, v, key_mask, near, causal)
 
-    return each_head(sums, q, k, v, key_mask, work_per_head=_work(L, band))
+    return each_head(sums, q, k, v, key_mask, work_per_head=_work(q.shape[-2], near))
 
 
 def joint_favor_attention(
@@ -215,6 +234,7 @@ def joint_favor_attention(
     W: Directions,
     band: int,
     *,
+    sinks: int = 0,
     causal: bool = False,
     key_mask: OwnMask = None,
 ) -> Rows:
@@ -223,15 +243,15 @@ def joint_favor_attention(
     Slow form: `naive.joint_favor_attention`. You may shift the keys first: k − s changes no weight
     of the softmax, and may improve its features (lesson 15). Shape: (..., L, e), dtype that of the
     inputs. Error: near keys are exact to rounding, at any norm; far weights are unbiased for
-    Gaussian rows of W. Cost: O(L (band + 64 + m) (d + e)); memory, the result twice and the
+    Gaussian rows of W. Cost: O(L (band + sinks + 64 + m) (d + e)); memory, the result twice and the
     features of a chunk. Source: as `joint_attention`.
     """
     q, k, v, key_mask, W = check_attention(q, k, v, key_mask, W)
-    band = _check_band(band, q, k)
-    return _joint(_log_features, q, k, v, key_mask, W, band, causal)
+    near = _check_near(band, sinks, q, k)
+    return _joint(_log_features, q, k, v, key_mask, W, near, causal)
 
 
-def _joint(logs, q, k, v, key_mask, far, band, causal):
+def _joint(logs, q, k, v, key_mask, far, near, causal):
     """Near rows, and far rows from `logs`, with one denominator; far: (C, d) or (..., C, d)."""
     xp = array_api_compat.array_namespace(q)
     dtype = sum_dtype(xp, q, k, v)
@@ -239,17 +259,21 @@ def _joint(logs, q, k, v, key_mask, far, band, causal):
 
     def sums(q, k, v, key_mask, far):
         far = xp.astype(far, dtype, copy=False)
-        rows = _far_rows(xp, logs, q, k, v, key_mask, far, band, causal)
-        for part, near in _near_rows(xp, q, k, v, key_mask, band, causal):
-            yield added(xp, near, State(rows.c[..., part], rows.Sz[..., part, :])).Sz
+        rows = _far_rows(xp, logs, q, k, v, key_mask, far, near, causal)
+        for part, exact in _near_rows(xp, q, k, v, key_mask, near, causal):
+            yield added(xp, exact, State(rows.c[..., part], rows.Sz[..., part, :])).Sz
 
-    work = _work(q.shape[-2], band)
+    work = _work(q.shape[-2], near)
     return each_head(sums, q, k, v, key_mask, far, work_per_head=work)
 
 
-def _past_rows(xp, logs, q, k, v, key_mask, far, band):
-    """The sums of each row i over keys j < i − band, as causal rows of later queries: a State."""
-    first = min(band + 1, q.shape[-2])  # these rows see no far key
+def _past_rows(xp, logs, q, k, v, key_mask, far, band, sinks=0):
+    """The sums of each row i over keys sinks ≤ j < i − band, as causal rows of later queries: a
+    State.
+    """
+    first = min(sinks + band + 1, q.shape[-2])  # these rows see no far key
+    k, v = (x[..., sinks:, :] for x in (k, v))
+    key_mask = None if key_mask is None else key_mask[..., sinks:]
     empty = empty_state(xp, (*q.shape[:-2], first), v.shape[-1] + 1, q, far.dtype)
     later, parts = q[..., first:, :], [empty]
     state = empty_state(xp, far.shape[:-1], v.shape[-1] + 1, q, far.dtype)
@@ -264,7 +288,7 @@ def _past_rows(xp, logs, q, k, v, key_mask, far, band):
     return State(xp.concat(c, axis=-1), xp.concat(Sz, axis=-2))
 
 
-def _mean_key_rows(q, k, v, key_mask, band, causal):
+def _mean_key_rows(q, k, v, key_mask, near, causal):
     """Yields a few rows of [S, z], where all far keys of a row have one logit, that of their mean.
 
     Each block of rows computes its band and, with that logit, the keys that are only in the band of
@@ -273,32 +297,37 @@ def _mean_key_rows(q, k, v, key_mask, band, causal):
     mean each.
     """
     xp = array_api_compat.array_namespace(q)
-    L, dtype, ahead = q.shape[-2], sum_dtype(xp, q, k, v), 0 if causal else band
-    size = GPU_ROWS if is_on_gpu(q) else ROWS
-    parts, g = steps(q, size), _mean_logits(xp, q, k, key_mask, band, causal, dtype)
+    L, dtype, (band, sinks) = q.shape[-2], sum_dtype(xp, q, k, v), near
+    size, ahead = GPU_ROWS if is_on_gpu(q) else ROWS, 0 if causal else band
+    parts, g = steps(q, size), _mean_logits(xp, q, k, key_mask, near, causal, dtype)
 
     def total(start, stop):
-        _, values, seen = masked_part(xp, k, v, key_mask, slice(start, stop), dtype)
+        far = slice(max(start, sinks), max(stop, sinks))
+        _, values, seen = masked_part(xp, k, v, key_mask, far, dtype)
         return xp.sum(values_and_ones(xp, values, seen), axis=-2, keepdims=True)  # (..., 1, e+1)
 
     starts, stops = [max(0, x.start - band) for x in parts], [min(L, x.stop + ahead) for x in parts]
     before = itertools.accumulate(map(total, [0, *starts], starts))
     after = [] if causal else list(map(total, stops, [*stops[1:], L]))
     after = [*itertools.accumulate(reversed(after))][::-1]
-    near = _near_rows(xp, q, k, v, key_mask, band, causal, g)
-    for (part, rows), *sums in zip(near, before, *([] if causal else [after]), strict=True):
+    exact = _near_rows(xp, q, k, v, key_mask, near, causal, g)
+    for (part, rows), *sums in zip(exact, before, *([] if causal else [after]), strict=True):
         Sz = sum(sums)
         c = xp.where(Sz[..., -1] > 0, g[..., part], lowest(xp, dtype))
         yield added(xp, rows, State(c, Sz)).Sz
 
 
-def _mean_logits(xp, q, k, key_mask, band, causal, dtype):
-    """qᵀk̄/√d of each query, k̄ the mean of all keys or, if causal, of those before its band."""
-    keys, _, seen = masked_part(xp, k, k, key_mask, slice(None), dtype)
-    keys = values_and_ones(xp, keys, seen)  # (..., L, d+1)
+def _mean_logits(xp, q, k, key_mask, near, causal, dtype):
+    """qᵀk̄/√d of each query, k̄ the mean of all keys but the sinks; if causal, of those before its
+    band.
+    """
+    L, (band, sinks) = q.shape[-2], near
+    keys, _, seen = masked_part(xp, k, k, key_mask, slice(sinks, None), dtype)
+    keys = values_and_ones(xp, keys, seen)  # (..., L − sinks, d+1)
     if causal:
-        n = max(0, q.shape[-2] - band - 1)  # rows with keys before their band
-        none = xp.zeros_like(keys[..., n:, :])
+        n = max(0, L - sinks - band - 1)  # rows with keys before their band
+        none = (*keys.shape[:-2], L - n, keys.shape[-1])
+        none = xp.zeros(none, dtype=dtype, device=array_api_compat.device(k))
         keys = xp.concat([none, xp.cumulative_sum(keys[..., :n, :], axis=-2)], axis=-2)
     else:
         keys = xp.sum(keys, axis=-2, keepdims=True)
@@ -306,11 +335,15 @@ def _mean_logits(xp, q, k, key_mask, band, causal, dtype):
     return xp.sum(xp.astype(q, dtype, copy=False) * mean, axis=-1) / math.sqrt(q.shape[-1])
 
 
-def _far_rows(xp, logs, q, k, v, key_mask, far, band, causal):
-    """The sums of each row over the keys outside its band: a State of L rows."""
-    rows = _past_rows(xp, logs, q, k, v, key_mask, far, band)
+def _far_rows(xp, logs, q, k, v, key_mask, far, near, causal):
+    """The sums of each row over the keys that are not near: a State of L rows."""
+    L, (band, sinks) = q.shape[-2], near
+    rows = _past_rows(xp, logs, q, k, v, key_mask, far, band, sinks)
     if causal:
         return rows
+    if sinks:
+        own = xp.arange(L, device=array_api_compat.device(k)) >= sinks
+        key_mask = own if key_mask is None else own & key_mask
     # Keys after the band are keys before it in the reversed sequence.
     reversed_ = (xp.flip(x, axis=-2) for x in (q, k, v))
     mask = None if key_mask is None else xp.flip(key_mask, axis=-1)

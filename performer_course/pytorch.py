@@ -83,20 +83,20 @@ class FavorAttention(_InPlaceOfSDPA):
 
 
 class NearFarAttention(_InPlaceOfSDPA):
-    """`near_far.joint_attention`: keys |i − j| ≤ band exactly, the others by a representative.
-
-    That is one mean key or the nearest of `centres`, (C, d) or (heads, C, d), which are a buffer.
+    """`near_far.joint_attention`: keys |i − j| ≤ band and `sinks` first ones exactly, the others by
+    a representative: one mean key or the nearest of `centres`, (C, d) or (heads, C, d), a buffer.
     """
 
-    def __init__(self, band: int, centres=None):
+    def __init__(self, band: int, centres=None, *, sinks: int = 0):
         super().__init__()
         self.band = check_count(band, "band", least=0)
+        self.sinks = check_count(sinks, "sinks", least=0)
         self.register_buffer("centres", None if centres is None else torch.as_tensor(centres))
 
     @torch.compiler.disable  # its loop over blocks would be dozens of graphs
     def attend(self, q, k, v, key_mask, causal):
-        options = {"centres": self.centres, "causal": causal, "key_mask": key_mask}
-        return near_far.joint_attention(q, k, v, self.band, **options)
+        options = {"sinks": self.sinks, "causal": causal, "key_mask": key_mask}
+        return near_far.joint_attention(q, k, v, self.band, centres=self.centres, **options)
 
     def follow(self, q, k, v, key_mask, state):
         raise ValueError("step needs a state, and NearFarAttention has none: keep the keys")

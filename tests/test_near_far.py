@@ -28,13 +28,14 @@ def small_blocks(monkeypatch):
 
 @pytest.mark.usefixtures("small_blocks")
 @repeatable
-@given(st.integers(1, 30), st.integers(0, 35), st.booleans(), st.integers(0, 99))
-def test_near_field_in_blocks_is_the_softmax_over_the_band(L, band, causal, seed):
+@given(*map(st.integers, (1, 0, 0, 0), (30, 35, 35, 99)), st.booleans())
+def test_near_field_in_blocks_is_the_softmax_over_the_band(L, band, sinks, seed, causal):
     q, k, v = qkv(L, seed=seed)
     mask = np.random.default_rng(seed).uniform(size=L) < 0.6
-    for given_mask in (None, mask):
-        found = near_field(q, k, v, band, causal=causal, key_mask=given_mask)
-        expected = softmax_by_rows(q, k, v, band=band, causal=causal, mask=given_mask)
+    for given_mask, first in itertools.product((None, mask), {0, sinks}):
+        options = {"band": band, "sinks": first, "causal": causal}
+        found = near_field(q, k, v, **options, key_mask=given_mask)
+        expected = softmax_by_rows(q, k, v, **options, mask=given_mask)
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-13)
 
 
@@ -136,11 +137,12 @@ each_way = pytest.mark.parametrize("way", ["mean key", "clusters", "features"])
 
 @each_causal
 @each_way
+@pytest.mark.parametrize("sinks", [0, 4, 200, 10**6])
 @pytest.mark.parametrize(("L", "band"), [(1, 0), (9, 2), (700, 0), (700, 30), (700, 10**6)])
-def test_near_and_far_weights_share_one_denominator(L, band, way, causal):
+def test_near_and_far_weights_share_one_denominator(L, band, sinks, way, causal):
     q, k, v = qkv(L)
     for mask in (None, np.arange(L) % 5 != 3):
-        options = {"causal": causal, "key_mask": mask}
+        options = {"causal": causal, "key_mask": mask, "sinks": sinks}
         found = joint(way, q.shape[-1])(q, k, v, band, **options)
         expected = joint(way, q.shape[-1], naive)(q, k, v, band, **options)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)

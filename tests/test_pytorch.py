@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch", reason="checked where torch is", exc_type=I
 from performer_course import pytorch  # noqa: E402
 
 B, H, L, D, E = 2, 3, 12, 4, 5
-NAMES = ("favor", "near and mean key", "near and centres", "delta", "delta, gated")
+NAMES = ("favor", "near and mean key", "near, sinks and centres", "delta", "delta, gated")
 CAUSAL_ALONE = {"delta", "delta, gated"}
 WITH_STATE = ("favor", "delta", "delta, gated")
 each_module = pytest.mark.parametrize("name", NAMES)
@@ -35,7 +35,7 @@ def made(name, dtype=torch.float64):
         return pytorch.FavorAttention(D, 6, rng).to(dtype)
     if "near" in name:
         centres = torch.asarray(rng.normal(size=(H, 4, D))) if "centres" in name else None
-        return pytorch.NearFarAttention(2, centres).to(dtype)
+        return pytorch.NearFarAttention(2, centres, sinks=3 * ("sinks" in name)).to(dtype)
     return pytorch.DeltaAttention(D, gate="gated" in name).to(dtype)
 
 
@@ -62,7 +62,8 @@ def by_the_package(module, q, k, v, mask, causal):
         return attention.favor_attention(q, k, v, module.W.numpy(), **options)
     if kind == "NearFarAttention":
         centres = None if module.centres is None else module.centres.numpy()
-        return near_far.joint_attention(q, k, v, module.band, centres=centres, **options)
+        options |= {"centres": centres, "sinks": module.sinks}
+        return near_far.joint_attention(q, k, v, module.band, **options)
     A, b = (x.detach().numpy() for x in (module.write.weight, module.write.bias))
     beta, *gate = np.moveaxis(1 / (1 + np.exp(-(k @ A.T + b))), -1, 0)
     q, k = (x / np.sqrt((x * x).sum(-1, keepdims=True)) for x in (q, k))
@@ -254,7 +255,7 @@ def test_other_arguments_are_refused_by_name():
     refused(r"^q must be \(batch, heads, n, d\)", *(x.numpy() for x in (q, k, v)))
     refused("k and v must have one row for each key", q, k, v[:, :, 1:])
     refused("W must have shape", *(x[..., :3] for x in (q, k, v)))
-    near, delta = made("near and centres"), made("delta")
+    near, delta = made("near, sinks and centres"), made("delta")
     refused("q and k must have one row for each", q[:, :, 1:], k, v, module=near)
     refused("centres must have shape", q, k, v, module=pytorch.NearFarAttention(2, np.ones((2, 3))))
     refused("^centres must", q, k, v, module=pytorch.NearFarAttention(2, 16))
@@ -266,8 +267,9 @@ def test_other_arguments_are_refused_by_name():
             pytorch.DeltaAttention(wrong)
         with pytest.raises(ValueError, match=r"^m must be an integer"):
             pytorch.FavorAttention(4, wrong, np.random.default_rng(0))
-    with pytest.raises(ValueError, match=r"^band must be an integer"):
-        pytorch.NearFarAttention(-1)
+    for given in ({"band": -1}, {"band": 2, "sinks": 0.5}):
+        with pytest.raises(ValueError, match=rf"^{list(given)[-1]} must be an integer"):
+            pytorch.NearFarAttention(**given)
     with pytest.raises(ValueError, match=r"^rng must be a numpy.random.Generator"):
         pytorch.FavorAttention(4, 6, 0)
 
