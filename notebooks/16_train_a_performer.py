@@ -165,7 +165,6 @@ for size in (0.1, 0.35, 0.7):
 # far off, within a factor of two. Where queries and keys are short, the gradient with respect to the queries is less
 # far off. To see why, note that to first order the mean of the directions, $\bar\omega$, adds $\bar\omega^\top k_j'$ to
 # the score of key $j$. This is the same for every query, so it has no gradient with respect to the query.
-# `theory.gradient_mse` predicts the mean squared error of this gradient, to first order in $1/m$.
 #
 # If new directions are drawn at each step, an optimiser averages over $W$ as well, and so minimises the mean of the
 # loss over all $W$. If the directions stay, each gradient is the exact gradient of another model, the one with the

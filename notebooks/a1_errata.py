@@ -25,6 +25,7 @@
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
+from scipy.special import ndtr
 
 from performer_course import attention, features, near_far, projections, theory
 from performer_course.figures import compared, gram, show
@@ -199,7 +200,8 @@ measured = ((np.exp(W @ (x + y).T - 0.25) - kappa) ** 2).mean(axis=0)
 for name, mse in (("as printed", misprint), ("measured", measured), ("corrected", formula)):
     print(f"{name:11} at 0°, 90°, 180°:", *(f"{abs(value):7.3f}" for value in mse))
 judge("002.1", measured[0], misprint[0], formula[0])
-bound, exact = theory.orthogonal_positive_bound(x, x, d), theory.orthogonal_positive_mse(x, x, d)
+gain = 2 * (d - 1) / (d * (d + 2)) * (np.exp(x @ x) - np.exp(-x @ x)) ** 2
+bound, exact = theory.positive_mse(x, x, d) - gain, theory.orthogonal_positive_mse(x, x, d)
 print(f"{d} orthogonal directions at 0°: error {exact:.3f}, the note's bound {bound:.3f}")
 
 # %% [markdown] tags=["answer"]
@@ -229,7 +231,7 @@ Q, R = np.linalg.qr(rng.normal(size=(N, d, d)))
 first = Q[:, 0, 0] * np.sqrt(rng.chisquare(d, size=N))  # the first entry of the first direction
 for z in (1, -1):
     plain, signed = (np.exp(z * s * first - 0.5).mean() for s in (1, np.sign(R[:, 0, 0])))
-    print(f"z = {z:2}: LAPACK's signs {plain:.3f}, predicted {theory.unsigned_qr_mean(z):.3f}")
+    print(f"z = {z:2}: LAPACK's signs {plain:.3f}, predicted {2 * ndtr(-z):.3f}")
 judge("000.10a", 1, plain, signed)
 
 # %% [markdown]

@@ -230,7 +230,7 @@ print("  r   direction   exact mean − j(r²)   formula")
 for length in (0.5, 1.0):
     for name, u in (("axis", axis), ("diagonal", diagonal)):
         exact = theory.hadamard_mean(length * u) - theory.fixed_norm_mean(length, 8)
-        departure = theory.hadamard_departure(length * u)
+        departure = (3 * length**4 / 10 - np.sum((length * u) ** 4)) / 192
         print(f"{length:4.1f}  {name:9}  {exact:19.5f}  {departure:9.5f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -259,7 +259,6 @@ show(
 # 0.0565, close to the 0.0568 of fixed norms. So there are two biases. The first is the bias of fixed norms, which for
 # small $r$ is $-r^4/(4(d+2))$. The second, which is smaller, depends on the direction of $\delta$; its leading term is
 # $\bigl(\tfrac{3 r^4}{d + 2} - \sum_i \delta_i^4\bigr) / 3d^2$, the last column of the table
-# (`theory.hadamard_departure`).
 #
 # What about the mean squared error? To see where randomness comes in, we follow two unit vectors through the three
 # stages, with $d = 16$: the vector $e_1$, which points along an axis, and a random vector $u$.
@@ -475,7 +474,8 @@ for name, formula in formulas.items():
         f"{name:11}  {estimate.mean() / exact:12.3f}  {measured:12.4f}  {error:9.4f}  {formula:9.4f}"
     )
 half = z / 2  # both vectors of a pair whose sum is z
-bound = theory.orthogonal_positive_bound(half, half, 8) / theory.positive_mse(half, half, 8)
+gain = 2 * 7 / (8 * 10) * (np.exp(half @ half) - np.exp(-half @ half)) ** 2
+bound = 1 - gain / theory.positive_mse(half, half, 8)
 print(f"orthogonal over iid: {formulas['orthogonal'] / formulas['iid']:.2f}, at most {bound:.2f}")
 
 # %% [markdown]

@@ -72,7 +72,7 @@ def laplacian(
 ) -> Float[Array, "... n p"]:
     """exp(−γ ‖x − y‖₁), γ = `gamma` > 0 in units of 1/length.
 
-    The sum of |xᵢ − yᵢ|, not the length of x − y: for d > 1 another kernel than `matern` at ν = ½.
+    The sum of |xᵢ − yᵢ|, not the length of x − y: for d > 1 another kernel than exp(−γ‖x − y‖).
     Error: exact to rounding. Cost: O(n p d) time, O(n p) memory.
     Source: Rahimi & Recht (2007), Fig. 1 (γ = 1).
     """
@@ -98,31 +98,6 @@ def cauchy(
     for difference in _differences(x, y):
         kernel = kernel / (1 + gamma * difference**2)  # (..., n, p)
     return kernel
-
-
-# For half-integer ν the Matérn kernel is e^{−s} times a polynomial in s = √(2ν) ‖x − y‖ / ℓ.
-_MATERN = {0.5: (1.0,), 1.5: (1.0, 1.0), 2.5: (1.0, 1.0, 1 / 3)}
-
-
-def matern(
-    x: Float[Array, "... n d"], y: Float[Array, "... p d"], nu: float = 1.5, length: float = 1.0
-) -> Float[Array, "... n p"]:
-    """e^{−s} (1 | 1 + s | 1 + s + s²/3) for ν = ½ | 3/2 | 5/2, s = √(2ν) ‖x − y‖ / ℓ.
-
-    Smoother as ν grows: exp(−‖x − y‖/ℓ) at ν = ½, a Gaussian as ν → ∞. ℓ = `length` > 0.
-    Error: exact to rounding. Cost: O(n p d) time, O(n p) memory.
-    Source: Rasmussen & Williams (2006), eqs. 4.14 and 4.17; other ν need Bessel functions.
-    """
-    xp, x, y = _check_pair(x, y)
-    nu, length = check_number(nu, "nu"), check_number(length, "length", above=0.0, like=x)
-    if nu not in _MATERN:
-        raise ValueError(f"nu must be one of {tuple(_MATERN)}, got {nu!r}")
-    square = sum(difference**2 for difference in _differences(x, y))  # (..., n, p)
-    apart = square > 0
-    root = xp.sqrt(xp.where(apart, square, xp.ones_like(square)))  # √0 has no derivative
-    s = xp.where(apart, math.sqrt(2 * nu) / length * root, xp.zeros_like(root))
-    s = xp.minimum(s, -2 * math.log(xp.finfo(s.dtype).smallest_normal))  # there e^{−s} is 0
-    return xp.exp(-s) * sum(c * s**power for power, c in enumerate(_MATERN[nu]))
 
 
 def softmax(x: Float[Array, "... n d"], y: Float[Array, "... p d"]) -> Float[Array, "... n p"]:

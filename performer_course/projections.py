@@ -58,8 +58,8 @@ def orthogonal(rng, m: int, d: int, norms: str | np.ndarray = "chi") -> np.ndarr
     so that each row is N(0, I) as in `iid`; "fixed", all √d, which estimates another kernel
     (`theory.fixed_norm_mean`); "shared", one χ_d norm for all rows, a counterexample: for m ≤ d a
     pair sees exactly the iid law, and for m > d the variance does not even fall to 0. Or an array
-    (m,) of lengths, those of iid rows of another spectrum that depends on ‖ω‖ only, such as
-    `matern`'s. Shape: (m, d). Error: `theory.orthogonal_fourier_variance`, `theory.fixed_norm_mse`,
+    (m,) of lengths, those of iid rows of another spectrum that depends on ‖ω‖ only.
+    Shape: (m, d). Error: `theory.orthogonal_fourier_variance`, `theory.fixed_norm_mse`,
     `theory.shared_norm_variance`. Cost: O(m d²) for the QR. Source: Yu et al. (2016), §3.
 
     >>> import numpy as np
@@ -235,7 +235,7 @@ def gaussian(rng, m: int, d: int, gamma: float = 0.5) -> np.ndarray:
 def laplacian(rng, m: int, d: int, gamma: float = 1.0) -> np.ndarray:
     """Frequencies of exp(−γ‖δ‖₁): coordinates independent, Cauchy of scale γ.
 
-    The sum of |δᵢ|, not the length ‖δ‖: exp(−‖δ‖/ℓ) is `matern` with ν = ½. Shape: (m, d), in units
+    The sum of |δᵢ|, not the length ‖δ‖: exp(−γ‖δ‖) is another kernel for d > 1. Shape: (m, d), in units
     of 1/length; heavy tails: the largest is of order γ m d, where float32 features lose digits.
     Source: Rahimi & Recht (2007), Fig. 1 (γ = 1).
     """
@@ -256,17 +256,4 @@ def cauchy(rng, m: int, d: int, gamma: float = 1.0) -> np.ndarray:
     return rng.laplace(scale=math.sqrt(gamma), size=(m, d))
 
 
-def matern(rng, m: int, d: int, nu: float = 1.5, length: float = 1.0) -> np.ndarray:
-    """Frequencies of the Matérn kernel: multivariate t with 2ν degrees of freedom, scale 1/ℓ.
-
-    ω = g √(2ν/c) / ℓ with g ~ N(0, I), c ~ χ²_{2ν}; any ν > 0, ℓ = `length`. Shape: (m, d), in
-    units of 1/length. Source: Rasmussen & Williams (2006), eq. 4.15.
-    """
-    m, d = _check(rng, m, d)
-    nu = check_number(nu, "nu", above=0.0)
-    length = check_number(length, "length", above=0.0)
-    stretch = np.sqrt(2 * nu / rng.chisquare(2 * nu, size=(m, 1)))
-    return stretch * rng.standard_normal((m, d)) / length
-
-
-SPECTRAL = {"gaussian": gaussian, "laplacian": laplacian, "cauchy": cauchy, "matern": matern}
+SPECTRAL = {"gaussian": gaussian, "laplacian": laplacian, "cauchy": cauchy}

@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 from numpy.polynomial.polynomial import polyval
-from scipy.special import betaln, factorial, gammaln, hyp0f1, hyp1f1, ive, log_softmax, ndtr
+from scipy.special import betaln, factorial, gammaln, hyp0f1, hyp1f1, ive, log_softmax
 
 from ._arguments import check_count, check_lead, check_number, check_real
 from .projections import fwht
@@ -232,17 +232,6 @@ def shared_norm_variance(r, m: int, d: int):
     return fourier_variance(r, m) + (1 - 1 / m - _same_block(m, d)) * between
 
 
-def unsigned_qr_mean(z1):
-    """E exp(ω₁ᵀz) / exp(‖z‖²/2) = 2Φ(−z₁) if QR's signs are left as LAPACK makes them.
-
-    ω₁: the first column of Q times a χ_d norm; Householder's Q has a first entry that is never
-    positive. z1: the first coordinate of z. The signs do not matter for even functions such as cos,
-    only for exp. Source: the moment generating function of a half-normal; Mezzadri (2007), "A
-    correct and efficient algorithm", on the signs.
-    """
-    return 2 * ndtr(-_moderate(z1, "z1"))
-
-
 # C. Fixed norms √d
 
 
@@ -327,20 +316,6 @@ def hadamard_mean(delta):
     return np.reshape(means, delta.shape[:-1])
 
 
-def hadamard_departure(delta):
-    """[3r⁴/(d + 2) − ‖δ‖₄⁴] / (3d²): the excess of `hadamard`'s mean over j(r²), to order r⁴.
-
-    Zero on average over the directions of δ; lowest along an axis, highest if all |δⱼ| are equal.
-    delta: (..., d), d a power of two → (...). Error: O(r⁶/d²). Source: derived here: E(ωᵀδ)⁴ = 3(1
-    − 2/d + 4/d²) r⁴ − (8/d²) Σ δⱼ⁴.
-    """
-    delta, d = _rows_of(delta, "delta")
-    if d & (d - 1):
-        raise ValueError(f"delta must be (..., d), d a power of two, got {delta.shape}")
-    square = np.sum(delta**2, axis=-1)
-    return (3 * square**2 / (d + 2) - np.sum(delta**4, axis=-1)) / (3 * d**2)
-
-
 # D. The softmax kernel SM = exp(xᵀy), Λ = exp(−(‖x‖² + ‖y‖²)/2); x, y: (..., d) → (...)
 
 
@@ -414,19 +389,6 @@ def orthogonal_positive_mse(x, y, m: int):
     x, y = _pairs(x, y)
     s, power = _stable(x, y)
     return _raised(_over_square(s, m) + _orthogonal_gain(s, m, x.shape[-1]), power)
-
-
-def orthogonal_positive_bound(x, y, m: int):
-    """`orthogonal_positive_mse` ≤ `positive_mse` − 2(m − 1)/(m(d + 2)) (SM − Λ)², for m ≤ d.
-
-    Source: Choromanski et al. (2021), Theorem 2, as the paper states it.
-    """
-    x, y = _pairs(x, y)
-    (s, power), m, d = _stable(x, y), check_count(m, "m"), x.shape[-1]
-    if m > d:
-        raise ValueError(f"the bound is for m of at most d = {d}, got {m}")
-    gap = np.exp(-s) * np.expm1(-s / 2) ** 2  # (SM − Λ)² / (Λ² e^{2s})
-    return _raised(_over_square(s, m) - 2 * (m - 1) / (m * (d + 2)) * gap, power)
 
 
 # E. Sharper positive features
@@ -519,31 +481,6 @@ def output_mse(x, y, v, m: int, rho=1.0):
         both, top = _second_moments(row + y, rho, log_a)
         apart = v - mean  # (S, e); weighted by A its rows add up to 0, so the −1 drops out
         rows.append(_raised(np.sum(apart * (both @ apart)), top))
-    return np.array(rows) / m
-
-
-def gradient_mse(x, y, v, m: int, rho=1.0):
-    """E‖∂ô/∂x − J‖² of each row ≈ (1/m) Σ_jl A_j A_l E[e_j e_l] (u_jᵀu_l Σᵢ κᵢ + ⟨G_j, G_l⟩).
-
-    u_j = v_j − o, J = ∂o/∂x = Σ_j A_j u_j y_jᵀ, (e, d), κ = (1 + ρ)/2, G_j = u_j sᵀ − J with s =
-    κ(z_j + z_l) − Σ_j A_j z_j. Arguments as in `output_bias`; → (L,). With respect to q: this over
-    √d. As x and y shrink, with ρ = 1, it tends to (d + 1)‖J‖²/m, because ∂ô/∂x = J WᵀW/m there, and
-    WᵀW/m is close to I only for m well above d. Error: O(m^{−2}). Cost: O(L (S² + S d) (d + e)).
-    Source: derived here, N, D and their gradients to first order; ω tilted by e_j e_l is Gaussian.
-    """
-    x, y, v, log_A, o = _weighted(x, y, v)
-    m, rho = check_count(m, "m"), _rho(rho, x.shape[-1])
-    kappa, rows = (1 + rho) / 2, []
-    for row, log_a, mean in zip(x, log_A, o, strict=True):
-        z, u, a = row + y, v - mean, np.exp(log_a)
-        both, top = _second_moments(z, rho, log_a)
-        J = (a[:, None] * u).T @ y
-        half = kappa * z - a @ z / 2  # (S, d); s is the sum of two rows
-        # the sum is symmetric in j and l, so each ‖s‖² is 2 half_jᵀs, and u_lᵀJs is u_jᵀJs
-        square = 2 * (half @ half.T + np.sum(half**2, axis=-1))
-        along = 2 * (u @ J @ half.T + np.sum(u @ J * half, axis=-1)[:, None])
-        inner = u @ u.T * (np.sum(kappa) + square) - along + np.sum(J**2)
-        rows.append(_raised(np.sum(both * inner), top))
     return np.array(rows) / m
 
 

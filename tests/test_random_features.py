@@ -1,4 +1,4 @@
-"""Random Fourier features and the Matérn kernel: shapes, dtypes, steps, and bad arguments."""
+"""Random Fourier features: shapes, dtypes, steps, and bad arguments."""
 
 import tracemalloc
 
@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.gaussian_process.kernels import Matern
 
 from performer_course import features, kernels, projections
 
@@ -74,7 +73,6 @@ def read_only(*shape):
     ("call", "message"),
     [
         (lambda x: features.fourier(x, np.stack([W] * 2), out=np.empty((4, 12))), r"\(2, 4, 12\)"),
-        (lambda x: kernels.matern(x, x, nu=1.0), r"nu must be one of \(0.5, 1.5, 2.5\), got 1.0"),
         (
             lambda x: features.fourier(x, W, out=np.empty((4, 13))),
             r"\(4, 12\) and .* got \(4, 13\)",
@@ -87,7 +85,6 @@ def read_only(*shape):
         (lambda x: features.fourier_phase(x.astype("f4"), W, 1e40 * b), "b must be finite"),
         (lambda x: features.taylor(1e60 * x, 6), "x must be finite, got more than"),
         (lambda x: kernels.gaussian(np.stack([x] * 2), np.stack([x] * 3)), "x and y must broad"),
-        (lambda x: kernels.matern(*[x.astype("f4")] * 2, length=1e-60), "in the range of float32"),
         (
             lambda x: kernels.gaussian(*[x.astype("f4")] * 2, 1e60),
             "gamma must be .* range of float32",
@@ -97,27 +94,6 @@ def read_only(*shape):
 def test_a_bad_argument_says_what_was_expected(call, message):
     with pytest.raises(ValueError, match=message):
         call(points(4, 3))
-
-
-@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
-@pytest.mark.parametrize(
-    ("dtype", "size", "least"), [("f8", 1e138, 1e-300), ("f4", 1e17, 1e-30), ("f2", 140, 1e-6)]
-)
-def test_matern_of_rows_far_apart_is_zero(nu, dtype, size, least):
-    x = np.array([[0.0], [size]], dtype=dtype)
-    with np.errstate(over="ignore"):
-        np.testing.assert_array_equal(kernels.matern(x, x, nu), np.eye(2))
-        np.testing.assert_array_equal(kernels.matern(x, x, nu, least), np.eye(2))
-
-
-@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
-@pytest.mark.parametrize("length", [0.3, 2.0])
-def test_matern_is_the_kernel_of_scikit_learn(nu, length):
-    x, y = points(6, 3), points(4, 3)
-    expected = Matern(nu=nu, length_scale=length)(x, y)
-    np.testing.assert_allclose(kernels.matern(x, y, nu, length), expected, rtol=1e-12)
-    assert (np.diag(kernels.matern(x, x, nu, length)) == 1).all()
-    assert np.linalg.eigvalsh(kernels.matern(x, x, nu, length)).min() > 0
 
 
 @pytest.mark.parametrize("rows", [3, 5000])

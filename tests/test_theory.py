@@ -1,6 +1,6 @@
 """Closed forms: limits, consistency with one another, arrays in and out, and sizes without a form.
 
-That they are true of the estimators is in the claims; of the gradient's, here.
+That they are true of the estimators is in the claims.
 """
 
 import decimal
@@ -10,7 +10,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from performer_course import features, theory
+from performer_course import theory
 
 R = np.array([[0.0, 0.3], [1.0, 4.0]])
 
@@ -79,14 +79,12 @@ def by_definition(x, y, m, rho):
     gain = Decimal(m - 1) / m * exp(-norms) * (kummer(d, s) - exp(s))
     positive = exp(2 * dot) * (exp(s) - 1) / m
     front = ((1 + rho) / 2 / rho.sqrt()) ** d
-    bound = Decimal(2 * (m - 1)) / (m * (d + 2)) * (exp(dot) - exp(-norms / 2)) ** 2
     return {
         "trigonometric": exp(norms) * (1 - exp(-r2)) ** 2 / (2 * m),
         "positive": positive,
         "hyperbolic": (1 - exp(-s)) / 2 * positive,
         "orthogonal_positive": positive + gain,
         "sharp": exp(-norms) / m * (front * exp((one + rho) * s) - exp(s)),
-        "orthogonal_positive_bound": positive - bound,
     }
 
 
@@ -110,8 +108,7 @@ def test_an_error_is_finite_where_its_factors_are_not(x, y, rho):
     with decimal.localcontext(prec=80, Emax=10**12, Emin=-(10**12)):
         expected = {name: float(t) for name, t in by_definition(x, y, 2, rho).items()}
     for name, value in expected.items():
-        form = getattr(theory, name if name.endswith("bound") else f"{name}_mse")
-        found = form(x, y, 2, *([rho] if name == "sharp" else []))
+        found = getattr(theory, f"{name}_mse")(x, y, 2, *([rho] if name == "sharp" else []))
         assert found == pytest.approx(value, rel=1e-11, abs=0), name
 
 
@@ -231,65 +228,8 @@ def test_values_that_are_alike_leave_no_error_and_nan_is_refused():
     same = np.ones((5, 2))
     np.testing.assert_allclose(theory.output_bias(X, Y, same, 7), 0, atol=1e-15)
     np.testing.assert_allclose(theory.output_mse(X, Y, same, 7), 0, atol=1e-15)
-    np.testing.assert_allclose(theory.gradient_mse(X, Y, same, 7), 0, atol=1e-15)
     with pytest.raises(ValueError, match="v must be finite"):
         theory.output_mse(X, Y, V * np.nan, 7)
-
-
-def jacobian(output, x):
-    """∂ output(x) / ∂x by central difference: (n, d) → (..., n, e) becomes (..., n, e, d)."""
-    step = 1e-4 * np.eye(x.shape[-1])
-    ahead, behind = (output((x[:, None] + s).reshape(-1, x.shape[-1])) for s in (step, -step))
-    slope = (ahead - behind) / 2e-4  # (..., n d, e)
-    return np.swapaxes(slope.reshape(*slope.shape[:-2], *x.shape, -1), -1, -2)
-
-
-def ratio(weights, v):
-    return weights @ v / weights.sum(-1, keepdims=True)
-
-
-def exact(x, y, v):
-    return jacobian(lambda x: ratio(np.exp(x @ y.T), v), x)
-
-
-def pulls(x, y, v, nodes, rho):
-    """How a grain of directions at one node moves the exact Jacobian: (len(nodes), L, e, d)."""
-    t = 1e-30j  # of the weight; its derivative is an imaginary part, exact to rounding
-
-    def output(x):
-        one = features.sharp(x[None], nodes[:, None], rho)
-        one = one @ np.swapaxes(features.sharp(y[None], nodes[:, None], rho), -1, -2)
-        return (ratio((1 - t) * np.exp(x @ y.T) + t * one, v) / 1e-30).imag
-
-    return jacobian(output, x)
-
-
-def drawn(seed, L, S, d, e, scale):
-    rng = np.random.default_rng(seed)
-    return scale * rng.normal(size=(L, d)), scale * rng.normal(size=(S, d)), rng.normal(size=(S, e))
-
-
-@pytest.mark.parametrize("rho", [1.0, 0.6, EACH], ids=str)
-@pytest.mark.parametrize(
-    ("L", "S", "d", "e", "scale"), [(2, 5, 1, 1, 0.3), (1, 4, 2, 3, 0.7), (2, 6, 3, 2, 0.4)]
-)
-def test_the_error_of_a_gradient_is_the_mean_square_of_what_one_direction_moves(
-    L, S, d, e, scale, rho
-):
-    rho = rho if np.ndim(rho) == 0 else rho[:d]
-    x, y, v = drawn(1, L, S, d, e, scale)
-    points, weights = np.polynomial.hermite_e.hermegauss(40 if d < 3 else 26)
-    nodes = np.array(list(itertools.product(points, repeat=d)))
-    chance = np.prod(list(itertools.product(weights / weights.sum(), repeat=d)), axis=1)
-    expected = chance @ (pulls(x, y, v, nodes, rho) ** 2).sum((2, 3))
-    np.testing.assert_allclose(theory.gradient_mse(x, y, v, 7, rho), expected / 7, rtol=1e-5)
-
-
-@pytest.mark.parametrize("d", [1, 4, 16])
-def test_between_short_tokens_a_gradient_is_off_by_the_covariance_of_the_directions(d):
-    x, y, v = drawn(6, 2, 7, d, 3, 1e-4)
-    size = (exact(x, y, v) ** 2).sum((1, 2))
-    np.testing.assert_allclose(theory.gradient_mse(x, y, v, 5) / size, (d + 1) / 5, rtol=1e-2)
 
 
 def test_sharp_mse_takes_pairs_of_any_leading_axes():
@@ -308,7 +248,6 @@ def test_sharp_mse_takes_pairs_of_any_leading_axes():
         (lambda: theory.simplex_fourier_variance(1.0, 2, 1), "d must be an .* at least 2, got 1"),
         (lambda: theory.delta_recall(4, 4, 2.5), r"beta must be at most 2, got 2\.5"),
         (lambda: theory.fourier_recall(4, 4, 4, 0.0), "radius must be a finite number above 0"),
-        (lambda: theory.hadamard_departure(np.ones(3)), "d a power of two, got"),
         (lambda: theory.hadamard_mean(np.ones(16)), "d in 1, 2, 4, 8, got"),
     ],
 )

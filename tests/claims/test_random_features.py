@@ -136,7 +136,6 @@ SPECTRA = (
     ("gaussian", 4, ((0.1,), (0.5,), (2.0,))),
     ("laplacian", 3, ((0.3,), (1.0,))),
     ("cauchy", 3, ((0.3,), (1.0,), (3.0,))),
-    ("matern", 4, ((0.5, 1.0), (1.5, 2.0), (2.5, 0.7))),
 )
 
 
@@ -154,15 +153,10 @@ SPECTRA = (
         projections: scale=math.sqrt(gamma) => scale=gamma
     cauchy-two: the factor 2 of the paper's Fig. 1
         kernels: kernel / (1 + gamma * difference**2) => 2 * kernel / (1 + gamma * difference**2)
-    matern-half-degrees: ν degrees of freedom for 2ν
-        projections: rng.chisquare(2 * nu, size=(m, 1)) => rng.chisquare(nu, size=(m, 1))
-    matern-third: s² for s²/3 at ν = 5/2
-        kernels: (1.0, 1.0, 1 / 3) => (1.0, 1.0, 1.0)
 """)
 def each_kernel_has_the_spectrum_of_its_sampler(p):
     """exp(−γ‖δ‖²): N(0, 2γ I); exp(−γ‖δ‖₁): a product of Cauchy densities of scale γ;
-    ∏ 1/(1 + γδᵢ²): one of Laplace densities of scale √γ; Matérn of ν and ℓ: a t density of 2ν
-    degrees"""
+    ∏ 1/(1 + γδᵢ²): one of Laplace densities of scale √γ"""
     N, m = 6000, 3
     for seed, (name, d, choices) in enumerate(SPECTRA, start=5):
         sample, kernel = getattr(p.projections, name), getattr(p.kernels, name)
@@ -214,24 +208,6 @@ def each_orthogonal_row_is_gaussian(p):
 
 
 @claim("""
-    qr-side: Φ(z₁) for Φ(−z₁)
-        theory: ndtr(-_moderate => ndtr(_moderate
-""")
-def unsigned_qr_is_not_uniform(p):
-    """QR as LAPACK leaves it: E exp(ω₁ᵀz)/e^{‖z‖²/2} = 2Φ(−z₁), harmless for cos"""
-    rng = np.random.default_rng(14)
-    for d in (2, 6):
-        Q, _ = np.linalg.qr(rng.normal(size=(20_000, d, d)))
-        w = Q[:, :, 0] * np.sqrt(rng.chisquare(d, size=(20_000, 1)))
-        for z in (0.6 * np.eye(d)[0], rng.normal(size=d) / 4):
-            ratio = np.exp(w @ z - z @ z / 2)
-            error = ratio.std() / math.sqrt(len(w))
-            agree(ratio.mean(), p.theory.unsigned_qr_mean(z[0]), error, "odd")
-            cosine = np.cos(w @ z)
-            agree(cosine.mean(), np.exp(-z @ z / 2), cosine.std() / math.sqrt(len(w)), "even")
-
-
-@claim("""
     shared-by-block: one norm for each block: the law of iid rows at any m
         projections: return np.sqrt(squares) * directions
             => return np.sqrt(np.repeat(rng.chisquare(d, (blocks, 1)), d, 0)[:m]) * directions
@@ -277,15 +253,14 @@ def in_the_plane_orthogonal_rows_never_lose(p):
     lengths-ignored: χ norms where lengths are given
         projections: return lengths * directions
             => return np.sqrt(rng.chisquare(d, size=(m, 1))) * directions
-    matern-half-degrees
 """)
 def any_radial_spectrum_takes_orthogonal_rows(p):
     """Matérn, ν = 3/2, norms of its own t rows: unbiased, MSE .80 of iid's at r = .3, d = m = 8"""
     rng = np.random.default_rng(37)
     d, N = 8, 12_000
-    W = p.projections.matern(rng, N * d, d)
-    points = pair(rng, d, (0.3,))
-    k, k2 = (p.kernels.matern(s * points[:1], s * points[1:])[0] for s in (1.0, 2.0))
+    W = rng.normal(size=(N * d, d)) * np.sqrt(3 / rng.chisquare(3, size=(N * d, 1)))
+    points, s = pair(rng, d, (0.3,)), math.sqrt(3) * np.array([[0.3], [0.6]])
+    k, k2 = (1 + s) * np.exp(-s)
     rows = p.projections.orthogonal(rng, N * d, d, norms=np.linalg.norm(W, axis=1))
     estimates = fourier_estimates(p, points, rows.reshape(N, d, d))
     agree(estimates.mean(0), k, estimates.std(0) / math.sqrt(N), "mean")
@@ -384,17 +359,15 @@ def hadamard_rows_have_their_own_mean(p):
         agree(means.mean(), p.theory.fixed_norm_mean(2.0, d), means.std() / math.sqrt(30), "j")
 
 
-@claim("""
-    departure-norm: ‖δ‖₂⁴ for ‖δ‖₄⁴
-        theory: np.sum(delta**4, axis=-1) => square**2
-""")
+@claim("sorf-two-stages")
 def hadamard_rows_depart_from_fixed_norms_at_fourth_order(p):
     """SORF: mean − j(r²) = [3r⁴/(d+2) − ‖δ‖₄⁴]/(3d²) + O(r⁶); E ωᵢ⁴ = 3 − 6/d + 4/d²"""
     rng = np.random.default_rng(22)
     for d in (2, 4, 8):
         delta = 0.1 * np.concatenate([np.eye(d)[:1], np.ones((1, d)) / math.sqrt(d)])
         exact = p.theory.hadamard_mean(delta) - p.theory.fixed_norm_mean(0.1, d)
-        assert np.allclose(exact, p.theory.hadamard_departure(delta), rtol=0.01)
+        expected = (3e-4 / (d + 2) - np.sum(delta**4, axis=-1)) / (3 * d**2)
+        assert np.allclose(exact, expected, rtol=0.01)
     d, N = 4, 8000
     W = draws(p.projections.hadamard, rng, N, d, d)
     moments = [
