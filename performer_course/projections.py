@@ -235,7 +235,7 @@ def gaussian(rng, m: int, d: int, gamma: float = 0.5) -> np.ndarray:
 def laplacian(rng, m: int, d: int, gamma: float = 1.0) -> np.ndarray:
     """Frequencies of exp(−γ‖δ‖₁): coordinates independent, Cauchy of scale γ.
 
-    The sum of |δᵢ|, not the length ‖δ‖: exp(−γ‖δ‖) is another kernel for d > 1. Shape: (m, d), in units
+    The sum of |δᵢ|, not the length ‖δ‖, which is another kernel for d > 1. Shape: (m, d), in units
     of 1/length; heavy tails: the largest is of order γ m d, where float32 features lose digits.
     Source: Rahimi & Recht (2007), Fig. 1 (γ = 1).
     """

@@ -170,10 +170,7 @@ NEAR = np.array([1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.4, 0.6, 0.9, 0.999, 1.001, 2.0])
     "variance",
     [
         theory.orthogonal_fourier_variance,
-        theory._fixed_norm_variance,
-        theory.fixed_norm_mse,
         theory.shared_norm_variance,
-        theory.simplex_fourier_variance,
         theory.simplex_positive_variance,
         theory.orthogonal_positive_variance,
     ],
@@ -184,17 +181,6 @@ def test_no_variance_is_negative_however_near_the_rows(variance, m, d):
     assert (found > 0).all()
     assert (np.diff(found) > 0).all()  # at these r each of them grows
     assert variance(0.0, m, d) == 0.0
-
-
-@pytest.mark.parametrize("d", [2, 3, 16, 512])
-def test_near_duplicates_have_the_leading_term_of_each_variance(d):
-    r = 1e-4
-    # E (ω₁ᵀu)² (ω₂ᵀu)² − 1 of two rows of a block, with the cosine −1/(d − 1) between them
-    covariance = d * (1 + 2 / (d - 1) ** 2) / (d + 2) - 1
-    expected = (2 + (d - 1) * covariance) / (4 * d) * r**4
-    assert theory.simplex_fourier_variance(r, d, d) == pytest.approx(expected, rel=1e-6, abs=0)
-    shared = theory.shared_norm_variance(r, d, d)
-    assert shared == pytest.approx(r**4 / (2 * d), rel=1e-6, abs=0)
 
 
 X, Y, V = (np.random.default_rng(0).normal(size=(n, 3)) / 3 for n in (2, 5, 5))
