@@ -288,11 +288,12 @@ def check_sums(state, name: str):
     return xp
 
 
-def check_state(state, x, name: str, W, e: int | None = None) -> None:
-    """Raises: ValueError unless the State fits rows x, W's m features and values of size e."""
+def check_state(state, x, name: str, W, e: int | None = None) -> State:
+    """The State, one for each head of x. Raises: ValueError unless it fits, W, values of size e."""
     check_sums(state, "state")
     check_library(x, state.Sz, f"{name} and state")
-    check_lead(x, state.Sz, names=f"{name} and state")
+    c, Sz = for_each_query_head(x, state.Sz, state.c[..., None], state.Sz, name="state")
+    check_lead(x, Sz, names=f"{name} and state")
     shape, m = tuple(state.Sz.shape), W.shape[-2]
     if shape[-2] != m or e not in (None, shape[-1] - 1):
         expected = f"m = {m} features, as W has" + (
@@ -301,29 +302,51 @@ def check_state(state, x, name: str, W, e: int | None = None) -> None:
         raise ValueError(
             f"state must have {expected}, got {shape[-2]} and values of size {shape[-1] - 1}"
         )
+    return State(c[..., 0], Sz)
 
 
-def check_attention(q, k, v, key_mask, W=..., *, names=("q", "k"), width="d"):
+def for_each_query_head(q, k, *arrays, name: str = "k"):
+    """The arrays, with H heads as q has, where they have the G heads of k: each head H/G times.
+
+    Heads are the axis before the last two; query head h then meets key head h // (H/G), as in
+    Ainslie et al. (2023), §2.2. Raises: ValueError unless G, between 1 and H, divides H.
+    """
+    H, G = (x.shape[-3] if x.ndim > 2 else 1 for x in (q, k))
+    if not 1 < G < H:
+        return arrays
+    if H % G:
+        raise ValueError(
+            f"{name} must have as many heads as the queries or a number that divides theirs, "
+            f"got {G} heads for {H} (shapes {tuple(k.shape)} and {tuple(q.shape)})"
+        )
+
+    def repeated(x):
+        if x.ndim < 3 or x.shape[-3] != G:
+            return x
+        xp, (*lead, _, n, width) = array_api_compat.array_namespace(x), x.shape
+        x = xp.broadcast_to(x[..., None, :, :], (*lead, G, H // G, n, width))
+        return xp.reshape(x, (*lead, H, n, width))
+
+    return tuple(map(repeated, arrays))
+
+
+def check_attention(q, k, v, key_mask, *W, names=("q", "k"), width="d", called="W"):
     """Queries, keys, values, mask (and directions) with equal leading axes. Raises: ValueError.
 
     W: (..., m, d), or nothing, which returns None; one set for all heads, (m, d), stays as it is.
     """
     xp = check_keys(k, v, key_mask, names[1], width)
     check_shape(q, names[0], (..., "L", k.shape[-1]), k, names[1], like=q)
-    if W is ...:
-        W = None
-    else:
-        check_directions(W, q, names[0])
-    many = W is not None and W.ndim > 2
-    others = [] if key_mask is None else [key_mask[..., None]]
-    called = f"{names[0]}, {names[1]}, v" + ", key_mask" * bool(others) + ", W" * many
-    lead = check_lead(q, k, v, *others, *([W] if many else []), names=called)
-    q, k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (q, k, v))
-    if key_mask is not None:
-        key_mask = xp.broadcast_to(key_mask, (*lead, key_mask.shape[-1]))
-    if many:
-        W = xp.broadcast_to(W, (*lead, *W.shape[-2:]))
-    return q, k, v, key_mask, W
+    given = {names[1]: k, "v": v} | ({} if key_mask is None else {"key_mask": key_mask[..., None]})
+    for x in W:
+        check_shape(x, called, (..., "m", k.shape[-1]), q, names[0])
+        given |= {called: x} if x.ndim > 2 else {}
+    arrays = q, *for_each_query_head(q, k, *given.values(), name=names[1])
+    lead = check_lead(*arrays, names=", ".join([names[0], *given]))
+    arrays = [xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in arrays]
+    given = dict(zip(given, arrays[1:], strict=True))
+    key_mask = None if key_mask is None else given["key_mask"][..., 0]
+    return *arrays[:3], key_mask, given.get(called, *W) if W else None
 
 
 def check_tokens(q, k) -> None:

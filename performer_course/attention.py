@@ -1,14 +1,15 @@
 """Attention, exact and linear: all-to-all, causal, or one token at a time.
 
 q: (..., L, d), k: (..., S, d), v: (..., S, e) give (..., L, e); W: (m, d), or (..., m, d) with
-directions for each head; leading axes broadcast. key_mask: (..., S), False for a key that is
-hidden, which may hold anything and adds exactly nothing. A row that sees no key is zero. causal:
-row i sees the keys j ≤ i, counted from the first key even if L ≠ S; for one new query against a
-cache of keys, leave causal False. Sums run in float32 at least, and the result has the dtype of the
-inputs. All raise ValueError for shapes that do not fit, arrays of different libraries, masked
-arrays, and empty, integer, float128 or (on NumPy) non-finite input, or entries above 5e138 (2e17 if
-sums run in float32), of v 4e246 (7e30). With other libraries, non-finite values spread, also to
-earlier rows.
+directions for each head; leading axes broadcast. Grouped queries (Ainslie et al., 2023, §2.2): of
+H heads, the axis before the last two, k, v and key_mask may have G = H/n, and query head h sees
+key head h // n. key_mask: (..., S), False for a key that is hidden, which may hold anything and
+adds exactly nothing. A row that sees no key is zero. causal: row i sees the keys j ≤ i, counted
+from the first key even if L ≠ S; for one new query against a cache of keys, leave causal False.
+Sums run in float32 at least, and the result has the dtype of the inputs. All raise ValueError for
+shapes that do not fit, arrays of different libraries, masked arrays, and empty, integer, float128
+or (on NumPy) non-finite input, or entries above 5e138 (2e17 if sums run in float32), of v 4e246
+(7e30). With other libraries, non-finite values spread, also to earlier rows.
 
 The values get a column of ones, [v, 1], so that each sum includes its own denominator.
 """
@@ -230,7 +231,7 @@ def absorb(state: State, k: Key, v: Value, W: Directions, key_mask: Mask = None)
     xp = check_keys(k, v, key_mask)
     check_lead(k, v, names="k and v")
     check_directions(W, k, "k")
-    check_state(state, k, "k", W, v.shape[-1])
+    state = check_state(state, k, "k", W, v.shape[-1])
     state, W = _in_one_dtype(xp, state, W, k, v)
     for part in steps(k):
         state = _positive.absorbed(xp, state, k, v, W, key_mask, part)
@@ -248,7 +249,7 @@ def read(state: State, q: Query, W: Directions) -> Rows:
     """
     xp = check_array(q, "q", "L, d")
     check_directions(W, q, "q")
-    check_state(state, q, "q", W)
+    state = check_state(state, q, "q", W)
     state, W = _in_one_dtype(xp, state, W, q)
     state = with_finite_c(xp, state)
     rows = [normalised(xp, _positive.read_sums(xp, state, q, part, W)) for part in steps(q)]
@@ -267,7 +268,7 @@ def follow(
     one chunk at a time.
     """
     q, k, v, key_mask, W = check_attention(q, k, v, key_mask, W)
-    check_state(state, q, "q", W, v.shape[-1])
+    state = check_state(state, q, "q", W, v.shape[-1])
     check_tokens(q, k)
     xp = array_api_compat.array_namespace(q)
     state, W = _in_one_dtype(xp, state, W, q, k, v)

@@ -13,7 +13,7 @@ import math
 import array_api_compat
 from jaxtyping import Float
 
-from ._arguments import check_attention, check_count, check_directions
+from ._arguments import check_attention, check_count
 from ._blocks import masked_part, sum_dtype
 from ._shapes import Array, Directions, Key, Mask, OwnKey, OwnMask, OwnValue, Query, Rows, Value
 
@@ -89,7 +89,8 @@ def joint_attention(
     causal row, of those before its band. Shape: (..., L, e). Error: exact to rounding. Cost:
     O(L² (d + C + e)); memory, L² and L C d. Source: this course, lesson 18.
     """
-    xp, (q, k, v, key_mask, _) = _checked(q, k, v, key_mask)
+    far = [] if centres is None else [centres]
+    xp, (q, k, v, key_mask, centres) = _checked(q, k, v, key_mask, *far, called="centres")
     t = q @ xp.matrix_transpose(k)
     seen = _visible(t, causal, key_mask)
     if centres is None:
@@ -101,8 +102,6 @@ def joint_attention(
         mean = far @ k / xp.where(total == 0, xp.ones_like(total), total)
         logits = xp.sum(q * mean, axis=-1, keepdims=True)  # (..., L, 1)
     else:
-        check_directions(centres, k, "k", "centres")
-        centres = xp.astype(centres, k.dtype, copy=False)
         distance = xp.sum((k[..., :, None, :] - centres[..., None, :, :]) ** 2, axis=-1)
         nearest = xp.argmin(distance, axis=-1)[..., None]  # (..., L, 1)
         own = nearest == xp.arange(centres.shape[-2], device=array_api_compat.device(k))

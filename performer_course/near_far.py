@@ -1,9 +1,9 @@
 """Attention in two parts: exact for near keys, features or representatives for the far field.
 
 q: (..., L, d), k: (..., L, d), v: (..., L, e) give (..., L, e): a band needs one sequence, as many
-keys as queries. key_mask, causal, precision and errors are those of `attention`. In `fmm_attention`
-each part is a weighted mean of the values it sees, and the result is a weighted mean of the parts;
-in `joint_attention` near and far keys share one denominator.
+keys as queries. Leading axes, key_mask, causal, precision and errors are as in `attention`. In
+`fmm_attention` each part is a weighted mean of the values it sees, and the result is a weighted
+mean of the parts; in `joint_attention` near and far keys share one denominator.
 """
 
 import functools
@@ -16,7 +16,6 @@ from jaxtyping import Float
 from ._arguments import (
     check_attention,
     check_count,
-    check_directions,
     check_finite,
     check_floating,
     check_lead,
@@ -210,15 +209,10 @@ def joint_attention(
     150 0.06
     199 0.00
     """
-    q, k, v, key_mask, _ = check_attention(q, k, v, key_mask)
+    far = [] if centres is None else [centres]
+    q, k, v, key_mask, centres = check_attention(q, k, v, key_mask, *far, called="centres")
     near = _check_near(band, sinks, q, k)
     if centres is not None:
-        check_directions(centres, k, "k", "centres")
-        if check_lead(k, centres, names="k and centres") != k.shape[:-2]:
-            raise ValueError(
-                f"centres must have leading axes within those of q, k, v, {tuple(k.shape[:-2])}, "
-                f"got shape {tuple(centres.shape)}"
-            )
         return _joint(_log_weights, q, k, v, key_mask, centres, near, causal)
 
     def sums(q, k, v, key_mask, _):

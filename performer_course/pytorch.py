@@ -2,12 +2,14 @@
 
 Called like `torch.nn.functional.scaled_dot_product_attention` (SDPA): q (batch, heads, L, d), k
 (batch, heads, S, d), v (batch, heads, S, e), attn_mask, True where a key counts, (batch, 1, 1, S)
-or (batch, S), dropout_p, is_causal. Sums run in float32 at least, also under autocast, which casts
-q, k and v as for SDPA. All raise ValueError for masks of pairs, dropout and shapes that do not fit.
+or (batch, S), dropout_p, is_causal. Grouped queries need no enable_gqa: k and v may have fewer
+heads than q, a number that divides theirs. Sums run in float32 at least, also under autocast, which
+casts q, k and v as for SDPA. All raise ValueError for masks of pairs, dropout and shapes that do
+not fit.
 """
 
 from . import attention, near_far, projections, recurrent
-from ._arguments import check_count, needed
+from ._arguments import check_count, for_each_query_head, needed
 
 with needed(__name__, "torch"):
     import torch
@@ -51,7 +53,7 @@ def _computed(function, rows, mask, *more):
 class _InPlaceOfSDPA(torch.nn.Module):
     """Called like SDPA; subclasses compute in `attend`, and from a state in `follow`."""
 
-    def forward(self, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False):
+    def forward(self, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, enable_gqa=False):
         """(batch, heads, L, e), dtype that of q, k, v; zeros in rows that see no key."""
         if dropout_p != 0:
             raise ValueError(f"dropout_p must be 0, weights are not dropped, got {dropout_p!r}")
@@ -115,6 +117,7 @@ class DeltaAttention(_InPlaceOfSDPA):
 
     def tokens(self, q, k, v, key_mask=None):
         """(q, k, v, β, ln a) as `recurrent` takes them."""
+        k, v = for_each_query_head(q, k, k, v)
         if k.shape[-1] != (d := self.write.in_features):
             raise ValueError(f"k must have rows of width d = {d}, got {k.shape[-1]}")
         seen = k.new_ones((), dtype=torch.bool) if key_mask is None else key_mask[..., None]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from performer_course import attention, features, transformer
+from performer_course import attention, features, near_far, transformer
 
 from .examples import CONFIG, device_functions, example, label, leaves, tree_map, variants
 
@@ -54,6 +54,10 @@ def surface() -> list[Case]:
             for options in dict.fromkeys((choices[0], choices[-1])):
                 arguments = example(function, np.random.default_rng(0), options)
                 found.append(case(" ".join((label(function), *options)), function, arguments))
+    for function in (near_far.joint_attention, near_far.joint_favor_attention):
+        given = example(function, np.random.default_rng(0), ("sinks", "causal"), batch=(4,))
+        given |= {name: given[name][:2] for name in "kv"}  # two key heads for four query heads
+        found.append(case(f"{label(function)}, grouped queries", function, given))
     config = transformer.Config(**CONFIG, attention="favor")
     arguments = example(transformer.forward, np.random.default_rng(0), ("key_mask",))
     arguments["config"] = config

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from performer_course import _blocks, _causal, _positive, _stable, attention, features, projections
+from performer_course import (
+    _blocks,
+    _causal,
+    _positive,
+    _stable,
+    attention,
+    features,
+    naive,
+    near_far,
+    projections,
+)
 from performer_course.attention import (
     State,
     absorb,
@@ -125,6 +135,53 @@ def test_what_a_mask_hides_is_never_seen_not_even_nan(form, causal, junk):
         warnings.simplefilter("error")
         found = form(q, k, v, causal=causal, key_mask=mask)
     np.testing.assert_array_equal(found, expected)
+
+
+NEAR = {"band": 2, "sinks": 2}
+OF_HEADS = {name: (form, {}) for name, (form, _) in FORMS.items()} | {
+    "Taylor": (taylor_attention, {}),
+    "naive": (naive.joint_attention, NEAR | {"centres": points(3, 4, D)}),
+    "near": (near_far.near_field, NEAR),
+    "mean key": (near_far.joint_attention, NEAR),
+    "centres of query heads": (near_far.joint_attention, NEAR | {"centres": points(6, 4, D)}),
+    "features of key heads": (near_far.joint_favor_attention, NEAR | {"W": points(2, 3, M, D)}),
+}
+
+
+def for_six(x):
+    """x with the second entry of three for the third and fourth of six, and so on."""
+    return np.repeat(x, 2, axis=-3) if np.shape(x)[-3:-2] == (3,) else x
+
+
+@each_causal
+@pytest.mark.parametrize("masks", [None, (3,), (2, 1)])
+@pytest.mark.parametrize(("form", "options"), OF_HEADS.values(), ids=OF_HEADS)
+def test_a_group_of_query_heads_shares_a_key_head(form, options, masks, causal):
+    (q, *_), (_, k, v) = (qkv(9, lead=(2, heads), dtype=np.float32) for heads in (6, 3))
+    mask = None if masks is None else rng(1).uniform(size=(*masks, 9, 1)) < 0.7
+    found = form(q, k, v, **options, causal=causal, key_mask=mask if mask is None else mask[..., 0])
+    options = {name: for_six(x) for name, x in options.items()} | {"causal": causal}
+    mask = mask if mask is None else for_six(mask)[..., 0]
+    expected = form(q, for_six(k), for_six(v), **options, key_mask=mask)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_state_of_key_heads_is_read_and_followed_by_groups_of_query_heads():
+    (q, *_), (_, k, v), W = (*(qkv(9, lead=(n,)) for n in (6, 3)), W_of())
+    state = absorb(init_state(k, v, W), k, v, W)
+    np.testing.assert_allclose(read(state, q, W), favor(q, k, v), rtol=1e-10)
+    _, rows = followed(init_state(k, v, W), q, k, v, W, [4])
+    np.testing.assert_allclose(rows, favor(q, k, v, causal=True), rtol=1e-10)
+
+
+def test_groups_of_unlike_sizes_are_refused():
+    (q, *_), (_, k, v) = (qkv(9, lead=(n,)) for n in (6, 4))
+    for name, call, *arrays in (
+        ("k", favor, q, k, v),
+        ("phi_k", linear_attention, abs(q), abs(k), v),
+        ("state", read, init_state(k, v, W_of()), q, W_of()),
+    ):
+        refused(f"^{name} must .* a number that divides theirs, got 4 heads for 6", call, *arrays)
 
 
 # Causality: later keys change nothing

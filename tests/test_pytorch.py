@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch", reason="checked where torch is", exc_type=I
 
 from performer_course import pytorch  # noqa: E402
 
-B, H, L, D, E = 2, 3, 12, 4, 5
+B, H, L, D, E = 2, 4, 12, 4, 5
 NAMES = ("favor", "near and mean key", "near, sinks and centres", "delta", "delta, gated")
 CAUSAL_ALONE = {"delta", "delta, gated"}
 WITH_STATE = ("favor", "delta", "delta, gated")
@@ -137,6 +137,16 @@ def test_what_a_mask_hides_is_not_seen(name):
     assert (k.grad[1, :, -3:] == 0).all()
     none = made(name)(q, k, v, attn_mask=torch.zeros_like(mask), is_causal=True)
     assert (none == 0).all()
+
+
+@each_module
+def test_a_group_of_query_heads_shares_a_key_head(name):
+    q, k, v = drawn()
+    few, all_ = [k[:, :2], v[:, :2]], [x[:, [0, 0, 1, 1]] for x in (k, v)]
+    calls = [lambda *x: made(name)(*x, hiding(), is_causal=True, enable_gqa=True)]
+    for call in calls + [made(name).step] * (name in WITH_STATE):
+        rows, expected = (call(q, *kv) for kv in (few, all_))
+        torch.testing.assert_close(rows, expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", WITH_STATE)
