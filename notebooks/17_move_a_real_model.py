@@ -964,8 +964,8 @@ for row in whole:
 #
 # ## Exercises
 #
-# In `exercises/17_move_a_real_model.ipynb`: find the heads that can be replaced; write the window baseline; make a
-# reader of weights refuse a hostile file. Project 4 decides for six heads without any training.
+# In `exercises/17_move_a_real_model.ipynb`: find the heads that can be replaced; write the window baseline.
+# Project 4 decides for six heads without any training.
 #
 # ## Further reading
 #

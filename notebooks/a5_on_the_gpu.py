@@ -173,8 +173,8 @@ show(
 # whether you write `float(x)` or `if x > 0`, which asks for a `bool`. How can we find such places on any computer?
 # Python turns every operation on an array, and every request for its value, into a call of one of the array's methods.
 # In a `paper.Paper` these methods let NumPy compute, and note in a `Ledger` each kernel that a GPU would launch and
-# each read. The ledger is a model, in which an operation that makes a new array counts as one kernel, and a *view*, such
-# as a slice or a transpose, as none.
+# each read. The ledger is a model, in which an operation that makes a new array counts as one kernel, and a *view*,
+# such as a slice or a transpose, as none.
 #
 # **Before you run this:** which of these ten lines ask for a value: `2 * x + 1`, `float(x[0])`,
 # `1 if x[0] > 0 else 0`, `range(int(x[2]))`, `f"{x}"`, `x[x > 0]`, `np.asarray(x)`, `np.exp(x)`,
@@ -500,8 +500,7 @@ for tokens in record["exact"]:
 #
 # ## Exercises
 #
-# In `exercises/a5_on_the_gpu.ipynb`: the smallest chunk that hides its launches; a function without reads; the roofline
-# of a decoding step.
+# In `exercises/a5_on_the_gpu.ipynb`: the smallest chunk that hides its launches; the roofline of a decoding step.
 #
 # ## Further reading
 #

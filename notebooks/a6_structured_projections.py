@@ -725,8 +725,8 @@ for name, draw in projections.METHODS.items():
 #
 # ## Exercises
 #
-# In `exercises/a6_structured_projections.ipynb` you write the fast transform in place and without recursion, measure
-# what one stage more or fewer changes, and choose the best rows for given data.
+# In `exercises/a6_structured_projections.ipynb` you write the fast transform in place and without recursion, and measure
+# what one stage more or fewer changes.
 #
 # ## Further reading
 #

@@ -47,7 +47,6 @@ DERIVED = {
     "17": [
         "64 times the square of one",
         "$64^2$ times as large",
-        "`np.load` refuses pickled objects",
     ],
     "19": ["about $(2i - 1)/N^2$", "31/256", "16/256", "then does $1/N$ of the work"],
     "20": ["$c + \\sum_c w_c\\, a_c^n$", "at most $d + 1$ times"],
@@ -298,7 +297,7 @@ def test_17_where_a_sink_has_most_of_the_weight_the_baseline_knows_it(seed):
 
 
 def intensity(heads, m=256, d=64, tokens=1, token_bytes=0):
-    """FLOPs for a byte of exercise 3, with e = d in float32 and several tokens at once."""
+    """FLOPs for a byte of exercise 2, with e = d in float32 and several tokens at once."""
     flops = heads * (tokens * 4 * m * d + (1 + 2 * tokens) * m * d + tokens * 2 * m * d)
     return flops / (4 * (heads * 2 * m * d + m * d) + heads * tokens * token_bytes)
 

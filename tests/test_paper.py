@@ -62,8 +62,7 @@ READS = {
     "mask": lambda xp, x: x[x > 0],
     "array": lambda xp, x: np.asarray(x),
     "nonzero": lambda xp, x: xp.nonzero(x),
-    "unique_values": lambda xp, x: xp.unique_values(x),
-    "where": lambda xp, x: xp.where(x > 0),
+    "array_equal": lambda xp, x: xp.array_equal(x, x),
 }
 
 

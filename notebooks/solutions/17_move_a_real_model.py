@@ -6,14 +6,7 @@
 # You may run it as often as you like. The model itself is not needed.
 
 # %%
-import hashlib
-import io
-import pickle
-import zipfile
-from collections import OrderedDict
-
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from performer_course import attention, checks, near_far, projections
 
@@ -109,133 +102,6 @@ def window_baseline(chains, band):
 checks.window_baseline(window_baseline)
 
 # %% [markdown]
-# ## 3. Make a reader refuse a hostile file
-#
-# *●●● · 45 minutes.* A pickle is a program for a small machine with a stack. It can name any function that Python can
-# import, push arguments for it, and have it called. These bytes say: take `factorial` from `math` and a tuple with the
-# number 5, and call.
-
-
-# %%
-pickle.loads(b"cmath\nfactorial\n(I5\ntR.")
-
-# %% [markdown]
-# Here is a small file format for weights. A file is a zip archive. Its member `tensors.pkl` is a pickle of an
-# `OrderedDict` from names to tensors. Every other member is a *storage*: the raw numbers of one or more tensors, one
-# after another, of the dtype `<f4` or `<i8`. A tensor is pickled as the call
-# `weights.rebuild(storage, offset, size, stride)`: its entry $(i_1, i_2, \dots)$ is number
-# $\text{offset} + \sum_n i_n\, \text{stride}_n$ of the storage. There is no module `weights`; the name only says what a
-# reader has to do. In the pickle a storage is a pair of its dtype and the name of its member, and `persistent_load` gets
-# this pair. The following reader trusts all of it.
-
-
-# %%
-ONE_TENSOR = (
-    b"ccollections\nOrderedDict\n)R"  # OrderedDict()
-    b"(Vw\n"  # the name "w", and its tensor:
-    b"cweights\nrebuild\n"
-    b"((V<f4\nV0\ntQ"  # the storage "0", of <f4
-    b"I0\n(I2\nI3\nt(I3\nI1\ntt"  # offset 0, size (2, 3), stride (3, 1)
-    b"Ru."  # call it, put it into the dict, stop
-)
-
-
-def zipped(pickled, storages):
-    """The bytes of a file: a pickle, and {name: array}."""
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        archive.writestr("tensors.pkl", pickled)
-        for key, storage in storages.items():
-            archive.writestr(key, storage.tobytes())
-    return data.getvalue()
-
-
-def rebuild(storage, offset, size, stride):
-    strides = [n * storage.itemsize for n in stride]
-    return as_strided(storage[offset:], size, strides).copy()
-
-
-class Trusting(pickle.Unpickler):
-    def __init__(self, archive):
-        self.archive = archive
-        super().__init__(archive.open("tensors.pkl"))
-
-    def find_class(self, module, name):
-        return rebuild if name == "rebuild" else super().find_class(module, name)
-
-    def persistent_load(self, pid):
-        dtype, key = pid
-        return np.frombuffer(self.archive.read(key), dtype)
-
-
-file = zipped(ONE_TENSOR, {"0": np.arange(6, dtype="<f4")})
-dict(Trusting(zipfile.ZipFile(io.BytesIO(file))).load())
-
-# %% [markdown]
-# Write a reader that trusts nothing. From `data`, the bytes of a file, and the SHA-256 that it should have, in
-# hexadecimal, return a dict of arrays. Raise a `ValueError`, and no other exception, and let no function be called that
-# the file names, if
-#
-# - the SHA-256 of all the bytes is a different one;
-# - the zip or the pickle is damaged or truncated, a member is missing, or a storage has another dtype;
-# - the pickle names anything but `collections.OrderedDict` and `weights.rebuild`;
-# - the offset, a size or a stride of a tensor is negative or not a whole number; one of its entries lies outside its
-#   storage; or it has more entries than its storage;
-# - the result is anything other than a dict of arrays.
-#
-# Every size is at least 1. You may build on `Trusting` or start afresh. (Reading a number of a storage twice is
-# allowed, because tensors may overlap. But with a stride of 0, a file of 1 kB can ask for 1 TB.)
-
-
-# %% nbgrader={"grade": false, "grade_id": "read_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def read_weights(data, sha256):
-    """data: bytes, sha256: 64 hexadecimal digits → {name: array}, or a ValueError."""
-    ### BEGIN SOLUTION
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise ValueError("this is not the promised file")
-
-    def careful(storage, offset, size, stride):
-        numbers = (offset, *size, *stride)
-        if not all(isinstance(n, int) and n >= 0 for n in numbers) or len(size) != len(stride):
-            raise ValueError(f"no tensor has size {size}, stride {stride} and offset {offset}")
-        last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-        entries = 1
-        for n in size:  # whole numbers of Python do not overflow
-            entries *= n
-        if max(last + 1, entries) > len(storage):
-            raise ValueError(f"a tensor does not fit into its {len(storage)} numbers")
-        return rebuild(storage, offset, size, stride)
-
-    known = {("collections", "OrderedDict"): OrderedDict, ("weights", "rebuild"): careful}
-
-    class Careful(Trusting):
-        def find_class(self, module, name):
-            if (module, name) not in known:
-                raise ValueError(f"{module}.{name} does not belong in weights")
-            return known[module, name]
-
-        def persistent_load(self, pid):
-            if pid[0] not in ("<f4", "<i8"):
-                raise ValueError(f"no storage has the dtype {pid[0]}")
-            return super().persistent_load(pid)
-
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            weights = Careful(archive).load()
-    except Exception as error:  # a damaged file can raise anything
-        raise ValueError("this is not a file of weights") from error
-    if not isinstance(weights, dict):
-        raise ValueError("this is not a dict")
-    if not all(isinstance(array, np.ndarray) for array in weights.values()):
-        raise ValueError("something in this file is not an array")
-    return dict(weights)
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "check-read_weights", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.read_weights(read_weights)
-
-# %% [markdown]
 # ## To think about
 #
 # **A yardstick.** Two methods replace all 64 heads of a model. The outputs of the heads have the same mean squared
@@ -245,9 +111,6 @@ checks.read_weights(read_weights)
 # **A sink.** In many language models the queries of a head give most of their weight to the first token, the *attention
 # sink*, whose key is far from all others and whose value is nearly 0. In such a head random features have a small
 # normalised error. Is this good news? And how would you treat the sink?
-#
-# **Trust.** A publisher states the SHA-256 of a file of weights, and your copy has it. Why should the reader refuse
-# names nevertheless? And what do you still not know when it has read the file?
 
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
@@ -277,13 +140,3 @@ checks.read_weights(read_weights)
 #
 # which costs $O(L d)$ more. In the synthetic head the squared error falls to less than a third of the error of this
 # baseline. This is again attention with a near and a far part, and a decoder may keep the first key in its state.
-#
-# **Trust.** The SHA-256 says that you have the file that the publisher means, to the last bit. It must reach you by a
-# different route from the file, because somebody who can change one on the way could also change the other. It does not
-# say what the file does. A hostile publisher, or one whose machine was broken into before the hash was computed, states
-# the correct hash of a hostile file. Refusing names gives a different guarantee: reading this file calls nothing but
-# what you listed, no matter who wrote it. For this reason `np.load` refuses pickled objects unless you ask for them.
-#
-# Neither of the two looks at the numbers. Weights can be wrong, or trained to fail on inputs that somebody chose, in a
-# file that is harmless to read. You still do not know whether the model is good. Only its results on data that you
-# trust can show this.

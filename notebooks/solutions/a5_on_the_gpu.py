@@ -7,8 +7,6 @@
 # %%
 import math
 
-import numpy as np
-
 from performer_course import checks
 
 # %% [markdown]
@@ -36,47 +34,7 @@ def smallest_chunk(L, kernels, cost, work):
 checks.smallest_chunk(smallest_chunk)
 
 # %% [markdown]
-# ## 2. Get rid of the reads
-#
-# *●●○ · 25 minutes.* The function below divides each row of a score matrix by its largest absolute value, so that no
-# entry is beyond $\pm 1$, and leaves rows of zeros as they are. It is correct, but on a GPU it waits up to four times
-# per row. Find the four places. Then write the function without any of them: work on whole arrays, without a loop and
-# without anything that needs a value, and call functions of `xp` rather than methods such as `x.max()`. A row may be
-# very small without being zero.
-
-# %%
-
-
-def bounded_slowly(xp, x):
-    """x (n, d) → x / max |x| of each row."""
-    rows = []
-    for i in range(x.shape[0]):
-        row = x[i, :]
-        largest = float(xp.max(row))
-        if xp.min(row) < -largest:
-            largest = -float(xp.min(row))
-        rows.append(row / largest if xp.any(row != 0) else row)
-    return xp.stack(rows, axis=0)
-
-
-rows = np.array([[1.0, -4.0], [0.0, 0.0], [3.0, 2.0]])
-assert np.abs(bounded_slowly(np, rows)).max(axis=1).tolist() == [1.0, 0.0, 1.0]
-
-
-# %% nbgrader={"grade": false, "grade_id": "bounded", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def bounded(xp, x):
-    """x (n, d) of the library xp → each row divided by its largest |entry|; rows of zeros stay."""
-    ### BEGIN SOLUTION
-    largest = xp.max(xp.abs(x), axis=-1, keepdims=True)  # (n, 1)
-    return x / xp.where(largest > 0, largest, xp.ones_like(largest))
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "check-bounded", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.bounded(bounded)
-
-# %% [markdown]
-# ## 3. The roofline of a decoding step
+# ## 2. The roofline of a decoding step
 #
 # *●●○ · 20 minutes.* A model decodes one new token: the state of each head, with $m$ features, absorbs the token and is
 # read once. Count for each head
@@ -112,7 +70,7 @@ checks.decoding_roof(decoding_roof)
 # %% [markdown]
 # ## To think about
 #
-# The intensity of exercise 3 is about one, so a GPU that decodes is far from compute-bound. What would you change: use
+# The intensity of exercise 2 is about one, so a GPU that decodes is far from compute-bound. What would you change: use
 # more features, more heads, more texts at once, or several tokens of one text at once? Which of these changes the
 # intensity, and which only the bytes?
 

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from performer_course import checks, features, kernels
+from performer_course import checks
 
 # %% [markdown]
 # ## 1. The fast transform, in place
@@ -67,36 +67,6 @@ def stage_error(delta, stages, draws, rng):
 
 # %% nbgrader={"grade": true, "grade_id": "check-stage_error", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 checks.stage_error(stage_error)
-
-# %% [markdown]
-# ## 3. Which rows for these data?
-#
-# *●●○ · 25 minutes.* You are given points `x`, and want to know which directions to use for the kernel
-# $e^{-\|x - y\|^2/2}$. The dictionary `methods` maps names to functions `draw(rng, m, d)` that return rows $(m, d)$, as
-# `projections.METHODS` does. For each method, estimate the Gram matrix of $x$ from the cosines and sines of $m$
-# directions. Return the name of the method whose estimate has the smallest mean squared error over `draws` draws. No
-# formula gives the answer for all data, so measure it.
-
-
-# %% nbgrader={"grade": false, "grade_id": "choose_rows", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def choose_rows(methods, x, m, draws, rng):
-    """methods {name: draw}, x (n, d), m, draws, rng a Generator → a name of `methods`."""
-    ### BEGIN SOLUTION
-    exact = kernels.gaussian(x, x)
-
-    def error(name):
-        total = 0.0
-        for _ in range(draws):
-            waves = features.fourier(x, methods[name](rng, m, x.shape[1]))
-            total += np.square(waves @ waves.T - exact).mean()
-        return total
-
-    return min(methods, key=error)
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "check-choose_rows", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.choose_rows(choose_rows)
 
 # %% [markdown]
 # ## To think about

@@ -9,8 +9,8 @@ does not.
 
 from ._judge import Hint
 from .a1 import counterexample, false_limit, repaired_attention
-from .a5 import bounded, decoding_roof, smallest_chunk
-from .a6 import choose_rows, stage_error, walsh_hadamard
+from .a5 import decoding_roof, smallest_chunk
+from .a6 import stage_error, walsh_hadamard
 from .a8 import cheapest_separation, shift_moments
 from .lesson_00 import variance_of_mean
 from .lesson_01 import distance_to_mean, highest_degree, quadratic_features
@@ -29,7 +29,7 @@ from .lesson_13 import bias_and_noise, draws_to_average, less_biased
 from .lesson_14 import narrowest_window, near_and_rest
 from .lesson_15 import centred_estimates, same_weights, worse_when_centred
 from .lesson_16 import choose_map, gradient_by_keys, leaks
-from .lesson_17 import can_be_replaced, read_weights, window_baseline
+from .lesson_17 import can_be_replaced, window_baseline
 from .lesson_18 import causal_near_and_one, near_and_one, weight_outside
 from .lesson_19 import backwards, prefixes, rounds_pay_up_to
 from .lesson_20 import blocks_of, gated_weights, strength_for

@@ -3,10 +3,7 @@
 import math
 import operator
 
-import numpy as np
-
-from .. import paper
-from ._judge import Hint, Raised, advice, check, compare
+from ._judge import check, compare
 
 # A chunk
 
@@ -56,96 +53,6 @@ def smallest_chunk(choose):
 
     words = "L = {}, kernels = {}, cost = {:g}, work = {:g}"
     compare(choose, hiding(), cases, CHUNKS, case=words)
-
-
-# Reads
-
-
-def waits(read):
-    """The hint for an entry of `Ledger.reads`."""
-    return f"right, but it waits: `{read}` reads a value. Use xp.where and keep whole arrays."
-
-
-def _on_paper(answer, x):
-    """The kernels of answer(xp, x) with x on paper. Raises: Hint where it reads or leaves it."""
-    ledger = paper.Ledger()
-    try:
-        found = answer(ledger, paper.Paper(x, ledger))
-    except Raised as raised:
-        if not ledger.reads and isinstance(raised.error, AttributeError):
-            raise Hint(
-                f"right in NumPy, but not every library has x.{raised.error.name}: "
-                "use xp's functions."
-            ) from raised
-        if not ledger.reads:
-            raise
-    if ledger.reads:
-        raise Hint(waits(ledger.reads[0]))
-    if not isinstance(found, paper.Paper):
-        raise Hint("right, but the result has left the device: return an array of xp.")
-    return len(ledger.kernels)
-
-
-def largest(xp, x):
-    """The largest |entry| of each row, in a column."""
-    return xp.max(xp.abs(x), axis=-1, keepdims=True)
-
-
-def over(size=largest, zeros=lambda xp, size: xp.where(size > 0, size, xp.ones_like(size))):
-    """x divided by its sizes, or by what `zeros` makes of them."""
-    return lambda xp, x: x / zeros(xp, size(xp, x))
-
-
-def by_row(size):
-    """Row after row."""
-    return lambda xp, x: xp.stack([x[i] / size(xp, xp.abs(x[i])) for i in range(x.shape[0])])
-
-
-ZEROS = "a row of zeros gives 0/0: divide by 1 there."
-SMALL = "an added ε or a lower bound changes small rows: use xp.where."
-SINGLE = "in float32 1e-300 is 0, and a row of zeros gives 0/0: use xp.where."
-EACH = "right, and without a read, but each row launches kernels: work on the whole array."
-BOUNDED = [
-    (over(zeros=lambda xp, size: size), ZEROS),
-    (over(lambda xp, x: xp.max(x, axis=1, keepdims=True)), "entries may be negative: xp.abs."),
-    (over(lambda xp, x: xp.max(xp.abs(x))), "divide each row by its own largest entry: axis=-1."),
-    (
-        over(lambda xp, x: xp.sum(xp.abs(x), axis=-1, keepdims=True)),
-        "divide by the largest entry, not by the sum.",
-    ),
-    (
-        over(zeros=lambda xp, size: xp.maximum(size, xp.ones_like(size))),
-        "also divide rows whose largest entry is below 1.",
-    ),
-    (over(zeros=lambda xp, size: size + 1e-8), SMALL),
-    (over(zeros=lambda xp, size: xp.maximum(size, 1e-300)), SINGLE),
-    (by_row(lambda xp, row: xp.max(row) + (xp.max(row) == 0)), EACH),
-    (by_row(lambda xp, row: xp.max(row) if xp.max(row) > 0 else 1.0), waits("bool")),
-    (lambda xp, x: over()(np, x), waits("array")),
-]
-
-
-@check(mistakes=BOUNDED)
-def bounded(scale):
-    """scale(xp, x): each row of x divided by its largest |entry|, zeros unchanged; no read."""
-    rng, plain = np.random.default_rng(1402), []
-    for n, d in ((5, 3), (3, 6), (4, 4)):
-        x = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4, size=(n, 1))
-        x[:2] = [-np.abs(x[0]), np.zeros(d)]
-        plain.append((np, x))
-    small = [(np, np.where(np.arange(len(x))[:, None] == 2, x * 1e-150, x)) for _, x in plain]
-
-    def one(xp, x):
-        with advice("keepdims=True keeps (n, 1)."):
-            return scale(xp, x)
-
-    compare(one, over(), plain, BOUNDED, atol=0, not_finite=ZEROS, close=SMALL)
-    compare(one, over(), small, atol=0, not_finite=ZEROS, otherwise=SMALL)
-    for _, x in small:
-        if not np.max(scale(np, np.float32(x))) <= 1:
-            raise Hint(SINGLE)
-    if len({_on_paper(scale, x) for _, x in small}) > 1:
-        raise Hint(EACH)
 
 
 # A roofline

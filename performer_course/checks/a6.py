@@ -1,13 +1,11 @@
 """Appendix a6, structured projections."""
 
 import math
-from functools import cache, partial
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 from scipy import linalg
 
-from .. import features, kernels, projections
 from ._judge import Hint, check, judge, no_square, numbers, numbers_of_shape, only_rng
 
 # walsh_hadamard
@@ -122,94 +120,3 @@ def stage_error(measure):
             raise Hint(nearest)
         judge(found, right, rtol=1e-6, cases=[f"stages = {n}, δ = {delta}" for delta, n in cases])
     only_rng(lambda rng: measure(cases[2][0], 2, 50, rng))
-
-
-# choose_rows
-
-
-class Choice(NamedTuple):
-    """One case: what it is, the points, and the mean squared error of each method on them."""
-
-    of: str
-    x: np.ndarray
-    m: int
-    draws: int
-    methods: dict
-    errors: dict
-    advice: str
-
-
-BOTH = "The squared error contains both bias and variance. Average it over all pairs and draws."
-MOST = "Draw exactly m rows, and compare all of the points."
-
-
-@cache
-def _choices():
-    """The cases, with the errors of each method, measured once."""
-    rng = np.random.default_rng(604)
-    one = np.zeros((6, 16))
-    one[:, 3] = np.arange(6) / 2  # they differ along one axis
-    far = np.zeros((2, 16))
-    far[1, 5] = 3.0
-    dense = rng.normal(size=(8, 32)) / 8
-    flat = np.array([[0.0, 0.0], [1.8, 0.0]])
-    unit = rng.normal(size=(1, 16))
-    apart = np.concatenate([0 * unit, unit / np.linalg.norm(unit)])
-    more = rng.normal(size=(6, 8)) / 6
-    lined = more.copy()
-    lined[[1, -1]] = lined[[0, -2]] + 0.7 * np.eye(8)[3]  # the first two and the last two
-    methods = projections.METHODS | {
-        # for the kernel e^{−r²/4}: lower variance, and a bias
-        "shorter": lambda rng, m, d: projections.orthogonal(rng, m, d) * math.sqrt(0.5),
-        # for the kernel e^{−r²}
-        "longer": lambda rng, m, d: projections.iid(rng, m, d) * math.sqrt(2),
-        # the same rows again and again: m does not matter
-        "eight": lambda rng, m, d: projections.hadamard(rng, 8, d)[np.arange(m) % 8],
-        # mostly a small error, sometimes a large one
-        "often none": lambda rng, m, d: projections.sobol(rng, m, d) * (rng.random() < 7 / 8),
-    }
-    kernel = "The kernel is e^{−r²/2}, not e^{−r²}."
-    other = "The method that wins on other data does not win here."
-    zeros = "It returns zeros in one draw of eight: average the squared errors over all draws."
-    cases = (
-        ("two points, 1 apart", apart, 16, ("longer", "iid"), kernel),
-        ("points that differ along one axis", one, 64, ("iid", "orthogonal", "sobol"), other),
-        ("dense points that are close together", dense, 32, ("iid", "sobol", "orthogonal"), other),
-        ("two points, 1.8 apart", flat, 16, ("often none", "iid"), zeros),
-        ("two points, 3 apart along one axis", far, 16, ("hadamard", "iid"), other),
-        ("16 corners of a simplex", math.sqrt(0.3) * np.eye(16), 16, ("shorter", "iid"), BOTH),
-        ("two points, 1 apart", apart, 16, ("orthogonal", "fixed norms"), BOTH),
-        ("six points in 8 dimensions", more, 64, ("sobol", "eight"), MOST),
-        ("six points in 8 dimensions", more, 256, ("hadamard", "sobol"), MOST),
-        ("points some of which differ along one axis", lined, 64, ("sobol", "hadamard"), MOST),
-    )
-    choices = []
-    for of, x, m, names, advice in cases:
-        given = {name: methods[name] for name in names}
-        draws = {2: 200, 6: 50}.get(len(x), 20)
-        exact, rng, errors = kernels.gaussian(x, x), np.random.default_rng(606), {}
-        for name, draw in given.items():
-            phi = [features.fourier(x, draw(rng, m, x.shape[1])) for _ in range(draws)]
-            errors[name] = np.mean([np.square(p @ p.T - exact).mean() for p in phi])
-        choices.append(Choice(of, x, m, draws, given, errors, advice))
-    return choices
-
-
-@check(says=[BOTH, MOST])
-def choose_rows(choose):
-    """choose(methods, x, m, draws, rng) → the name of the method with the least error on x."""
-    found, times = [], []
-    for case in _choices():
-        name = choose(case.methods, case.x.copy(), case.m, case.draws, np.random.default_rng(605))
-        if not isinstance(name, str) or name not in case.errors:
-            raise Hint(f"{name!r} is not a name in `methods`, which has {', '.join(case.errors)}.")
-        found.append(name)
-        times.append(case.errors[name] / min(case.errors.values()))
-    if min(times) > 1:
-        raise Hint("return the name with the least error, not the largest.")
-    for case, name, off in zip(_choices(), found, times, strict=True):
-        if off > 1:
-            raise Hint(
-                f"{case.of}, m = {case.m}: {name!r} has {off:.1f} times the squared error of the "
-                f"best. {case.advice}"
-            )

@@ -1,12 +1,6 @@
 """Lesson 17, linearising a pretrained model: right answers in any form, and what no mistake is."""
 
-import hashlib
-import io
-import itertools
 import math
-import pickle
-import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +8,7 @@ import pytest
 from performer_course import attention, near_far, projections
 from performer_course.checks import lesson_17
 from performer_course.checks.lesson_17 import mixture
-from tests.exercises.shared import exercises, said
+from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
@@ -127,112 +121,6 @@ WRONG["window_baseline"] = [
     (used_in_squares, "that is an L × L array"),
     (mixture(divide=lambda top, bottom: top / (bottom + 0.1)), "close, but not equal"),
 ]
-
-
-# read_weights
-
-NAMES = {("collections", "OrderedDict"), ("weights", "rebuild")}
-
-
-def fits(storage, offset, size, stride, without="", past=0):
-    """Whether a tensor has a place in its storage, apart from the rule `without`."""
-    entries = (offset, *size, *stride)
-    last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=False))
-    rules = {
-        "whole": all(isinstance(n, int) for n in entries),
-        "negative": min(entries) >= 0,
-        "lengths": len(size) == len(stride),
-        "inside": last < len(storage) + past,
-        "entries": math.prod(size) <= len(storage),
-    }
-    return all(holds for rule, holds in rules.items() if rule != without)
-
-
-def rebuilt(storage, offset, size, stride):
-    """The tensor; 0 where it would read outside its storage."""
-    places = int(offset) + sum(i * s for i, s in zip(np.indices(size), stride, strict=False))
-    return np.array(np.pad(storage, 99)[99 + places])
-
-
-def reader(
-    known=lambda module, name: (module, name) in NAMES,
-    kinds=np.ndarray,
-    errors=Exception,
-    digits=64,
-    **rules,
-):
-    """A reader that restores tensors which fit by the rules."""
-
-    def rebuild(storage, *place):
-        if not fits(storage, *place, **rules):
-            raise pickle.UnpicklingError(place)
-        return rebuilt(storage, *place)
-
-    class Reader(pickle.Unpickler):
-        def find_class(self, module, name):
-            if not known(module, name):
-                raise pickle.UnpicklingError(name)
-            good = "weights" in module or name == "rebuild"
-            return rebuild if good else super().find_class(module, name)
-
-        def persistent_load(self, pid):
-            if pid[0] not in ("<f4", "<i8"):
-                raise pickle.UnpicklingError(pid)
-            return np.frombuffer(self.archive.read(pid[1]), pid[0])
-
-    def read(data, sha256):
-        if hashlib.sha256(data).hexdigest()[:digits] != sha256[:digits]:
-            raise ValueError(sha256)
-        try:
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                unpickler = Reader(archive.open("tensors.pkl"))
-                unpickler.archive = archive
-                content = unpickler.load()
-        except errors as error:
-            raise ValueError("no file of weights") from error
-        if not isinstance(content, dict) or not all(isinstance(x, kinds) for x in content.values()):
-            raise ValueError("no dict of arrays")
-        return dict(content)
-
-    return read
-
-
-COMMON = ("os", "posix", "nt", "sys", "builtins", "subprocess")
-RIGHT["read_weights"] = [reader()]
-WRONG["read_weights"] = [
-    (
-        lambda *given: {name: x.astype(float) for name, x in reader()(*given).items()},
-        "w must be float32 of shape (3, 4), got float64",
-    ),
-    (lambda *given: {name: x[::-1] for name, x in reader()(*given).items()}, "wrong numbers"),
-    (reader(lambda module, name: False), "The file is a good one, and its SHA-256 is right"),
-    (reader(lambda *_: True), "the name os.mkdir in a file, your reader calls it"),
-    (reader(lambda module, name: module not in COMMON), "mkdtemp in a file, your reader calls it"),
-    (reader(lambda module, _: module in ("collections", "weights")), "append in a file, your"),
-    (reader(lambda _, name: name in ("OrderedDict", "rebuild")), "the name os.rebuild is read"),
-    (reader(without="whole"), "an offset of 0.5 is read"),
-    (reader(without="negative"), "a negative stride is read"),
-    (reader(without="lengths"), "two sizes and one stride is read"),
-    (reader(without="inside"), "a stride past the end is read"),
-    (reader(past=1), "a last entry one past the end of its storage is read"),
-    (reader(without="entries"), "10800 entries, all in a storage of 12 numbers is read"),
-    (reader(kinds=object), "the number 3 in place of a tensor is read"),
-    (reader(errors=zipfile.BadZipFile), "must raise ValueError, but raises UnpicklingError"),
-    (reader(errors=(pickle.UnpicklingError, ValueError)), "there must raise ValueError, but"),
-    (reader(digits=0), "the SHA-256 of another file"),
-    (reader(digits=32), "the SHA-256 of another file, or in part"),
-]
-
-
-def test_a_reader_of_one_hostile_file_alone_is_refused_for_that_file():
-    names = [what for _, what in lesson_17._hostile(Path())]
-    for n in range(len(names) + 7):  # four damaged files and three digests come after them
-        calls = itertools.count(-2)  # after two good files
-
-        def read(data, sha256, n=n, calls=calls):
-            return {} if next(calls) == n else reader()(data, sha256)
-
-        assert f"{[*names, *[''] * 7][n]} is read" in said("read_weights", read, "it passes")
 
 
 TestExercises = exercises(RIGHT, WRONG)
