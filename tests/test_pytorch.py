@@ -3,6 +3,7 @@
 pip install torch==2.13.0
 """
 
+import functools
 import json
 import os
 import re
@@ -321,6 +322,8 @@ def test_the_record_is_of_these_ways_and_its_counts_are_those_of_the_text(traini
 
 # The page
 
+LINES = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
+
 
 def table(heading, columns):
     """The cells of a table below a heading of the page, by the first of each row."""
@@ -354,7 +357,7 @@ def test_the_lines_of_the_page_run():
     q, k, v = (torch.randn(2, 4, 8, 16) for _ in "qkv")
     names = {"np": np, "q": q[:, :, :7], "k": k[:, :, :7], "v": v[:, :, :7]}
     names |= {"q_next": q[:, :, 7:], "k_next": k[:, :, 7:], "v_next": v[:, :, 7:]}
-    three, unpacked, decoding, _ = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
+    three, unpacked, decoding = LINES[:3]
     exec(three, names)
     assert len([line for line in three.splitlines() if line]) == 3
     exact = torch.nn.functional.scaled_dot_product_attention
@@ -370,11 +373,64 @@ def test_the_lines_of_the_page_run():
     torch.testing.assert_close(names["rows"], whole[:, :, 7:], rtol=0, atol=1e-6)
 
 
+@pytest.fixture
+def language():
+    """The names of the page's lines on a language model, a small one and four texts among them."""
+    of = pytest.importorskip("transformers", reason="run where it is", exc_type=ImportError)
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 50, "hidden_size": 48, "intermediate_size": 64, "num_hidden_layers": 3}
+    model = of.LlamaForCausalLM(
+        of.LlamaConfig(**sizes, num_attention_heads=6, num_key_value_heads=2)
+    ).eval()
+    with torch.no_grad():
+        for x in model.parameters():
+            x *= 3  # so that it matters what a token attends to
+    names = {"model": model, "tokens": torch.randint(50, (4, 60)), "torch": torch, "np": np}
+    exec(LINES[3], names)
+    return names
+
+
+@torch.no_grad()
+def test_the_lines_for_a_language_model_attend_to_a_window_and_the_first_keys(language):
+    model, x, attends = language["model"], language["tokens"], language["attend"].__globals__
+    i, j = torch.arange(60)[:, None], torch.arange(60)
+    near = (j <= i) & ((j > i - 8) | (j < 2))
+    attends |= {"WINDOW": 8, "SINKS": 2, "EXACT": set()}
+    exact, expected = model(x).logits, model(x, attention_mask=near.expand(4, 1, 60, 60)).logits
+    assert (exact - expected).abs().max() > 1
+    model.set_attn_implementation("near_far")
+    close = functools.partial(torch.testing.assert_close, rtol=0, atol=1e-4)
+    close(model(x).logits, expected)
+    attends["EXACT"] = {0, 1, 2}
+    close(model(x).logits, exact)
+    attends["EXACT"] = {1}
+    some, state = model(x).logits, model(x[:, :40])
+    assert min((some - other).abs().max() for other in (exact, expected)) > 1
+    for part in (slice(40, 41), slice(41, 60)):  # a token, then many, with a cache
+        state = model(x[:, part], past_key_values=state.past_key_values)
+        close(state.logits, some[:, part])
+    seen = torch.arange(60).expand(4, 60) < torch.tensor([[60], [50], [60], [41]])
+    padded = model(torch.where(seen, x, 0), attention_mask=seen.long()).logits
+    close(padded[seen], some[seen])
+
+
+def test_lines_measure_a_model_and_store_a_head(language, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec("".join(LINES[4:6]), language)
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    language["model"].set_attn_implementation("sdpa")
+    exec(LINES[6], language)
+    assert len(language["stored"]) == 3
+    head = np.load("head.npz")
+    assert head["q"].shape == head["k"].shape == head["v"].shape == (60, 8)
+    np.testing.assert_array_equal(head["k"], language["k"][1])
+
+
 def test_the_lines_for_flax_run_and_give_the_module_s_rows():
     nnx = pytest.importorskip("flax.nnx", reason="run where Flax is", exc_type=ImportError)
     jnp = pytest.importorskip("jax.numpy", reason="run where JAX is", exc_type=ImportError)
     names = {"jnp": jnp, "attention": attention}
-    exec(re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)[-1], names)
+    exec(LINES[-1], names)
     q, k, v = drawn(torch.float32)
     favor = made("favor", torch.float32)
     attend, mask = names["favor"](jnp.asarray(favor.W.numpy()), True), hiding()[:, None, None]
