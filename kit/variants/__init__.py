@@ -1,4 +1,4 @@
-"""A second set of exercises: the same ideas with other kernels, laws, maps, faults and numbers.
+"""A second set of exercises: the same ideas with other kernels, maps, faults and numbers.
 
     sheet("10", seed)    the tasks of lesson 10 that this seed draws, solved
     check("10", name)    the check of one of them, in a course that has a seed
@@ -11,11 +11,11 @@ example that students see, and likely wrong answers, on which the check is teste
 from collections.abc import Callable
 from pathlib import Path
 
-from kit.variants import lesson_01, lesson_05, lesson_10
+from kit.variants import lesson_01, lesson_10
 from kit.variants.parts import Sheet
 
 SEED = "seed"  # the file of a course that has it
-SHEETS = {"01": lesson_01.sheet, "05": lesson_05.sheet, "10": lesson_10.sheet}
+SHEETS = {"01": lesson_01.sheet, "10": lesson_10.sheet}
 LESSONS = tuple(SHEETS)
 
 

@@ -45,7 +45,6 @@ class Task:
     of: Callable = lambda answer: answer  # what of an answer is compared
     also: Callable = lambda answer: None  # what the check asks besides
     rtol: float = 1e-9
-    case: str = ""  # an input in words, a format
 
     @property
     def name(self) -> str:
@@ -66,7 +65,7 @@ class Task:
         def judged(found):
             right = self.right or self.of(self.answer(self.solution))
             mistakes = [(self.of(self.answer(body)), hint) for body, hint in self.wrong]
-            compare(self.of(found), right, self.inputs, mistakes, self.rtol, case=self.case)
+            compare(self.of(found), right, self.inputs, mistakes, self.rtol)
             self.also(found)
 
         judged.__name__ = self.name

@@ -86,19 +86,19 @@ def _evenness(rows):
     return (rows**4).mean() * d * (d + 2) / 3
 
 
-def _judge_lengths(squares, mean, cdf):
-    """A hint unless the squared lengths (draws, rows) are drawn independently with this cdf."""
+def _judge_lengths(squares, d):
+    """A hint unless the squared lengths (draws, rows) are drawn independently, χ²_d."""
     if squares.std() < 1e-4:
         raise Hint(f"all norms are {math.sqrt(squares[0, 0]):.3g}: draw each of them from `rng`.")
     if np.abs(np.diff(squares, axis=1)).max() < 1e-4:
         raise Hint("all rows share one norm, which gains nothing: draw one norm per row.")
     if np.ptp(squares, axis=0).min() < 1e-4:
         raise Hint("the norms are the same at each call: draw them from `rng` as well.")
-    below = cdf(np.sort(squares, axis=None))
+    below = special.chdtr(d, np.sort(squares, axis=None))
     gap = np.abs(below - (np.arange(squares.size) + 0.5) / squares.size).max()
     if gap > 3 / math.sqrt(squares.size):  # Kolmogorov–Smirnov: by chance once in 10⁷
         found = f"‖ω‖² has mean {squares.mean():.3g} and variance {squares.var():.3g}"
-        raise Hint(f"{found}: not the distribution asked for, with mean {mean:.3g}.")
+        raise Hint(f"{found}: not the distribution asked for, with mean {d}.")
     standard = (squares - squares.mean()) / squares.std()
     together = standard.T @ standard / len(standard)  # the correlations of the squared norms
     if np.abs(together - np.diag(np.diag(together))).max() > 0.3:
@@ -109,17 +109,11 @@ STACK = "for m > d, stack blocks and cut the last one."
 SIGNS = "some entries do not have mean 0: are QR's signs corrected?"
 
 
-def judge_rows(draws, mean, cdf=None):
-    """A hint unless rows (draws, 2d, d) are Haar in blocks of d, with independent lengths.
-
-    mean: of ‖ω‖²; cdf: its distribution function. Without one, all are `mean`.
-    """
+def _judge_rows(draws):
+    """A hint unless rows (draws, 2d, d) are Haar in blocks of d, with independent χ_d lengths."""
     d, squares = draws.shape[-1], (draws**2).sum(axis=2)
-    if cdf:
-        _judge_lengths(squares, mean, cdf)
-    elif not np.allclose(squares, mean):
-        raise Hint(f"‖ω‖² has mean {squares.mean():.3g}, but each must be {mean:.3g}.")
-    if np.abs(draws.mean(axis=0)).max() * math.sqrt(len(draws) * d / mean) > 5:
+    _judge_lengths(squares, d)
+    if np.abs(draws.mean(axis=0)).max() * math.sqrt(len(draws)) > 5:
         raise Hint(SIGNS)
     directions = draws / np.sqrt(squares)[:, :, None]
     if abs(_evenness(directions) - 1) > 0.03:
@@ -128,8 +122,8 @@ def judge_rows(draws, mean, cdf=None):
     between = directions[:, :d] @ directions[:, d:].swapaxes(1, 2)  # also Haar, and as many
     if abs(_evenness(between) - 1) > 0.05:
         raise Hint("the blocks repeat one another: draw each of them anew.")
-    variances = (draws**2).mean(axis=(0, 1)) * d / mean  # of each coordinate, over what is needed
-    if np.abs(variances - 1).max() > 5 * (draws**2).std() * d / mean / math.sqrt(squares.size):
+    variances = (draws**2).mean(axis=(0, 1))  # of each coordinate
+    if np.abs(variances - 1).max() > 5 * (draws**2).std() / math.sqrt(squares.size):
         wrong = f"some coordinates have {variances.min():.2f} times the variance needed"
         raise Hint(f"{wrong}: norms depend on directions. Draw the norms independently of Q.")
 
@@ -151,7 +145,7 @@ def orthogonal_directions(draw):
                 raise Hint(f"the rows of the {which} block are not orthogonal{why}")
     only_rng(lambda rng: draw(rng, 2 * d, d))
     draws = numbers([draw(rng, 2 * d, d) for _ in range(1000)])  # (1000, 2d, d)
-    judge_rows(draws, d, lambda x: special.chdtr(d, x))  # χ²_d
+    _judge_rows(draws)
     flat = numbers([draw(rng, 3, 2) for _ in range(400)])  # where d is not 4, nor √d 2
     if flat.shape != (400, 3, 2) or not all(orthogonal(W[:2]) for W in flat):
         raise Hint("right for d = 4. For m = 3, d = 2 the first two rows must also be orthogonal.")
