@@ -88,7 +88,7 @@ lite: $(LITE) ## lessons 00 to 06 to run in the browser, in build/lite, for the 
 pdf: $(PDF) ## print pages of the site as PDFs: the handouts, or one, PAGE=notebooks/05_orthogonal_features (Chromium)
 	$(BIN)/python -m kit.pdf $(PAGE)
 
-model: $(LESSONS) ## fetch pretrained models into model/, of antibodies (97 MB) and speech (71 MB), which nothing needs; one: MODEL=speech
+model: $(LESSONS) ## fetch pretrained models into model/, of antibodies (97 MB), speech (71 MB) and language (93 MB), which nothing needs; one: MODEL=speech
 	$(BIN)/python -m tools.model $(MODEL)
 
 course: $(COURSE) ## make a course for nbgrader in course/, with exercises of its own (elsewhere: FOLDER=…)

@@ -11,6 +11,7 @@
     transformer  a transformer small enough to understand in full
     antibody     a real pretrained model, without its framework (`make model`)
     speech       another, which transcribes speech with any attention
+    language     another, which continues a text with any attention
     theory       the mean and the variance of each estimator, in closed form
     compare      the normalised error, and features fitted to your own data
     card         which cheap attention suits a head: the decision card of lesson 15
@@ -35,7 +36,8 @@ One set of symbols everywhere, in the order of the lessons:
 
 Modules with an underscore are shared by the others: `_arguments` validates arguments, `_stable` has
 norms, projections and sums relative to a maximum, `_positive` logarithms of positive features,
-`_causal` the rows of a chunk, `_blocks` steps, heads and threads, `_whisper` the files of `speech`.
+`_causal` the rows of a chunk, `_blocks` steps, heads and threads, `_whisper` the files of `speech`,
+`_gguf` those of `language`.
 
 Modules marked *device* in their lesson compute where their arrays are and never read a value; only
 `to_host` brings one back.

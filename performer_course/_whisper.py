@@ -67,24 +67,34 @@ def suppressed(file):
 def tokens(names, text):
     """The tokens of a text, after a space; names: the bytes of each, as from `vocabulary`.
 
-    Byte pair encoding (Sennrich et al., 2016): among the bytes of a word, it repeatedly joins the
-    pair whose token comes first, which is the order of the merges. Raises: ValueError. Differs from
-    GPT-2's: numerals that are not decimals, such as ², are split off as letters are.
+    Raises: ValueError. Differs from GPT-2's: numerals that are not decimals, such as ², are split
+    off as letters are.
     """
     check_kind(text, str, "text")
     if not 0 < len(text.strip()) <= MOST:
         raise ValueError(f"text must have 1 to {MOST} letters, got {len(text.strip())}")
-    ids, written = {name: i for i, name in enumerate(names)}, []
-    for word in WORD.findall(f" {text.strip()}"):
+    ids = {name: i for i, name in enumerate(names)}
+    return merged(ids, WORD.findall(f" {text.strip()}"))
+
+
+def merged(ids, words):
+    """The tokens of all words; ids: the token of each piece of bytes.
+
+    Byte pair encoding (Sennrich et al., 2016): among the bytes of a word, it repeatedly joins the
+    pair whose token comes first, which is the order of the merges. Raises: KeyError for a byte
+    without a token.
+    """
+    known = {}
+    for word in set(words):
         parts = [bytes([b]) for b in word.encode(errors="replace")]
         while len(parts) > 1:
-            joined = [ids.get(a + b, len(ids)) for a, b in itertools.pairwise(parts)]
-            if (first := min(joined)) == len(ids):
+            joined = [ids.get(a + b, math.inf) for a, b in itertools.pairwise(parts)]
+            if (first := min(joined)) == math.inf:
                 break
             at = joined.index(first)
-            parts[at : at + 2] = [names[first]]
-        written += [ids[part] for part in parts]
-    return written
+            parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        known[word] = [ids[part] for part in parts]
+    return [token for word in words for token in known[word]]
 
 
 def mel_bands(frequencies):

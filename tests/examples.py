@@ -27,6 +27,7 @@ HOST = {
     "data",
     "drawings",
     "figures",
+    "language",
     "paper",
     "projections",
     "pytorch",
@@ -34,7 +35,7 @@ HOST = {
     "theory",
     "training",
 }
-HOST |= {"_arguments", "_whisper"}
+HOST |= {"_arguments", "_gguf", "_whisper"}
 
 # One size for each name of a dimension. L = S, as causal attention needs.
 SIZES = {"n": 5, "p": 4, "d": 3, "m": 6, "F": 7, "L": 5, "S": 5, "e": 2, "e+1": 3}

