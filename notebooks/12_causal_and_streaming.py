@@ -699,7 +699,7 @@ show(
 # %% [markdown]
 # **A state of fixed size that only adds recalls each of many random facts worse, the more of them it holds.** More
 # positive features help slowly: at 128 keys 16 times as many reduce the error from 0.90 to 0.52. As many waves
-# (cosines and sines), summed without a denominator, leave 0.03; lesson 20 explains why. At 256 keys the state of 256
+# (cosines and sines), summed without a denominator, leave 0.03; lesson 21 explains why. At 256 keys the state of 256
 # positive features is level with the baseline, 0.99, and with its best factor it is level with the sum, 0.94.
 #
 # To look up single facts among few keys, use a cache. Use a state when a text takes far more memory than the state and

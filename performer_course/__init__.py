@@ -17,7 +17,7 @@
     card         which cheap attention suits a head: the decision card of lesson 15
     paper        an array that records what a GPU would launch, move and wait for
     data         a text, attention of three kinds (independent, aligned, learned), and speech
-    training     Adam on JAX, as in lessons 16 and 20 (the extra `training`)
+    training     Adam on JAX, as in lessons 16 and 21 (the extra `training`)
     pytorch      attention as PyTorch modules, for your own model (the extra `torch`)
     figures      one style; show(fig, alt=...) puts a figure and its alt text on the page
     drawings     drawings of attention, a transformer block and a state, for lessons and slides

@@ -1,4 +1,4 @@
-"""Lesson 20: what its own lines do, and what it says of recall (the laws are in tests/claims)."""
+"""Lessons 20 and 21: what their own lines do and say of recall (the laws are in tests/claims)."""
 
 import numpy as np
 import pytest
@@ -13,15 +13,15 @@ MODEL = {"xp", "PAIRS", "KEYS", "SYMBOLS", "WIDTH", "NEAR", "STATES", "LOSSES", 
 
 @pytest.fixture(scope="module")
 def lesson():
+    return definitions(LESSON, {"xp"})
+
+
+@pytest.fixture(scope="module")
+def recall():
     pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
-    return definitions(LESSON, MODEL)
-
-
-@pytest.fixture
-def model(lesson):
-    """The lesson's functions, in the precision of the lesson."""
-    with lesson["jax"].enable_x64(True):
-        yield lesson
+    names = definitions(NOTEBOOKS / "21_what_a_state_recalls.py", MODEL)
+    with names["jax"].enable_x64(True):  # the lesson's precision
+        yield names
 
 
 def unit(rng, *shape):
@@ -41,11 +41,17 @@ def test_a_state_grows_where_beta_times_the_square_of_the_key_is_above_two(lengt
         assert (np.abs(S).max() > 1e3) == grows
 
 
-def test_with_a_strength_of_two_at_ones_a_state_of_one_number_tells_whether_they_are_odd():
-    bits = np.random.default_rng(0).integers(2, size=200).astype(float)
-    ones = np.ones((200, 1))
-    rows = recurrent.delta_attention(ones, ones, 0 * ones, 2 * bits, state=np.ones((1, 1)))
-    np.testing.assert_array_equal(rows[:, 0], (-1.0) ** np.cumsum(bits))
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_steps_of_strength_two_count_ones_modulo_any_number(n):
+    """One step per token flips a sign; two reflect twice, which turns by twice their angle."""
+    bits, angle = np.random.default_rng(0).integers(2, size=200), np.pi / n
+    keys = np.array([[1, 0], [np.cos(angle), np.sin(angle)]]) if n > 2 else np.ones((1, 1))
+    k, steps = np.tile(keys, (200, 1)), len(keys)
+    strength, q = np.repeat(2.0 * bits, steps), np.eye(steps)[[0] * 200 * steps]
+    rows = recurrent.delta_attention(q, k, 0 * k, strength, state=np.eye(steps))[steps - 1 :: steps]
+    turns = 2 * np.pi * np.cumsum(bits) / n
+    expected = np.stack([np.cos(turns), -np.sin(turns)], axis=1)[:, :steps]
+    np.testing.assert_allclose(rows, expected, atol=1e-12)
 
 
 def test_blocks_below_the_diagonal_have_the_rank_of_the_state():
@@ -61,7 +67,7 @@ def test_comba_erases_what_the_state_says_before_the_gate(lesson):
     k, v, beta = unit(rng, 40, 6), rng.normal(size=(40, 3)), rng.uniform(size=40)
     token = -rng.exponential(0.5, size=40)
     given = {"xp": np, "k": k, "beta": beta, "token": token}
-    p = definitions(LESSON, MODEL | {"erased"}, given)["erased"]
+    p = definitions(LESSON, {"xp", "erased"}, given)["erased"]
     for i, a in enumerate(np.exp(token)):  # as fla's kernel
         S = a * S + beta[i] * np.outer(k[i], v[i] - 0.8 * k[i] @ S)
     np.testing.assert_allclose(lesson["by_hand"](k, k, v, beta, token, p)[0], S)
@@ -104,9 +110,9 @@ def test_a_row_reads_a_state_for_each_one_among_its_digits_and_its_weights_fade_
 # What a state recalls
 
 
-def test_the_delta_rule_at_its_best_holds_more_than_adding_up_to_two_keys_a_dimension(lesson):
+def test_the_delta_rule_at_its_best_holds_more_than_adding_up_to_two_keys_a_dimension(recall):
     """And scaled, at any load."""
-    rng, errors = np.random.default_rng(2), lesson["delta_errors"]
+    rng, errors = np.random.default_rng(2), recall["delta_errors"]
     for n, d, beta in ((16, 16, 0.4), (40, 10, 0.1)):
         k, v = unit(rng, 1000, n, d), unit(rng, 1000, n, 5)
         answers = k @ recurrent.recurrence(k, k, v, beta)[0]
@@ -131,30 +137,30 @@ def test_an_old_answer_of_the_delta_rule_is_off_by_more_than_none_and_still_of_u
     assert errors[1] < 0.8 < 0.98 < errors[0]
 
 
-def test_equal_rows_cure_positive_features_of_long_keys_and_no_features_help_short_ones(lesson):
-    rng, features = np.random.default_rng(6), lesson["features"]
-    maps = {"positive": features.positive, "equal": lesson["equal_rows"], "waves": features.fourier}
+def test_equal_rows_cure_positive_features_of_long_keys_and_no_features_help_short_ones(recall):
+    rng, features = np.random.default_rng(6), recall["features"]
+    maps = {"positive": features.positive, "equal": recall["equal_rows"], "waves": features.fourier}
 
     def worth(name, length):
         given = maps[name], 256 if name == "waves" else 512, length, rng
-        return np.mean([1 / lesson["overlap"](*given)[1] for _ in range(3)])
+        return np.mean([1 / recall["overlap"](*given)[1] for _ in range(3)])
 
     assert max(worth(name, 1) for name in maps) < 7.5
     assert worth("waves", 2) > 3 * max(worth(name, 2) for name in ("positive", "equal"))
     assert worth("positive", 6) < 180 < 430 < worth("equal", 6)
 
 
-def test_with_its_strength_chosen_the_delta_rule_is_level_with_adding_or_ahead(lesson):
-    trial, *sets = (lesson["tasks"](np.random.default_rng([4, i])) for i in range(6))
+def test_with_its_strength_chosen_the_delta_rule_is_level_with_adding_or_ahead(recall):
+    trial, *sets = (recall["tasks"](np.random.default_rng([4, i])) for i in range(6))
 
     def read(task, name, rule=None):
         """The shares of five sets, by the option that reads most of a sixth."""
-        options = lesson["RULES"][name]
-        tried = [lesson["recalled"](trial[task], rule or name, *x) for x in options]
+        options = recall["RULES"][name]
+        tried = [recall["recalled"](trial[task], rule or name, *x) for x in options]
         best = options[np.argmax(tried)]
-        return np.array([lesson["recalled"](given[task], rule or name, *best) for given in sets])
+        return np.array([recall["recalled"](given[task], rule or name, *best) for given in sets])
 
-    found = {task: {name: read(task, name) for name in lesson["RULES"]} for task in trial}
+    found = {task: {name: read(task, name) for name in recall["RULES"]} for task in trial}
     different, turns, mixed, document, alike = found.values()
     assert -0.01 < (different["delta"] - different["add"]).mean() < 0.04
     assert (different["add"] - different["delta, β = 1"]).min() > 0.2
@@ -173,8 +179,8 @@ def test_with_its_strength_chosen_the_delta_rule_is_level_with_adding_or_ahead(l
 
 
 @pytest.mark.parametrize("names", [16, 4])
-def test_a_text_has_each_key_with_its_symbol_and_the_newest_is_asked(lesson, names):
-    tokens, asked, right = lesson["texts"](np.random.default_rng(0), 200, names)
+def test_a_text_has_each_key_with_its_symbol_and_the_newest_is_asked(recall, names):
+    tokens, asked, right = recall["texts"](np.random.default_rng(0), 200, names)
     assert tokens.shape == (200, 32)
     for row, keys, newest in zip(tokens, asked, right, strict=True):
         book = dict(zip(row[::2], row[1::2] - 128, strict=True))  # the last of a key stays
@@ -183,19 +189,19 @@ def test_a_text_has_each_key_with_its_symbol_and_the_newest_is_asked(lesson, nam
     assert tokens[:, ::2].max() < 128 <= tokens[:, 1::2].min()
 
 
-def test_the_states_that_are_trained_are_those_of_the_package(model):
+def test_the_states_that_are_trained_are_those_of_the_package(recall):
     """On start values with each gate and strength its own: the answers of the recurrence."""
     rng = np.random.default_rng(1)
-    p = model["start"](rng, 8)
+    p = recall["start"](rng, 8)
     p["gate"], p["strength"] = rng.normal(size=(2, 192))
-    tokens, asked, _ = model["texts"](rng, 5)
+    tokens, asked, _ = recall["texts"](rng, 5)
     keys = p["key"] / np.linalg.norm(p["key"], axis=1, keepdims=True)
     k, v, q = keys[tokens[:, :-1]], p["value"][tokens[:, 1:]], keys[asked]
     gate = -np.log1p(np.exp(p["gate"]))[tokens[:, 1:]]
     strength = 1 / (1 + np.exp(-p["strength"]))[tokens[:, 1:]]
     for rule, given in {"add": (None,), "decay": (None, gate), "delta": (strength,)}.items():
         S, _ = recurrent.recurrence(k, k, v, *given)
-        found = model["scores"](rule, p, tokens, asked)
+        found = recall["scores"](rule, p, tokens, asked)
         np.testing.assert_allclose(found, q @ S @ p["answer"], atol=1e-10)
 
     p["far"], p["late"], sharp = np.full(1, -0.3), np.full(1, -0.7), np.exp(p["sharp"])
@@ -210,12 +216,14 @@ def test_the_states_that_are_trained_are_those_of_the_package(model):
         @ v
         / weights.sum(axis=-1, keepdims=True),
     }.items():
-        found = model["scores"](rule, p, tokens, asked)
+        found = recall["scores"](rule, p, tokens, asked)
         np.testing.assert_allclose(found, rows @ p["answer"], atol=1e-10)
 
 
-def test_what_was_recorded_of_trained_rules_is_what_the_lesson_says(lesson):
-    mean = {key: shares.mean() for key, shares in lesson["recorded"]().items()}
+def test_what_was_recorded_of_trained_rules_is_what_the_lesson_says(recall):
+    tried, best = recall["recorded"](), recall["best_rate"]
+    assert {len(at) for at in tried.values()} == {4}
+    mean = {key: at[best(at)][1].mean() for key, at in tried.items()}
     for d in (4, 8, 16, 32):
         alike = [mean[16, rule, d] for rule in ("add", "decay", "delta")]
         assert max(alike) - min(alike) < 0.035

@@ -36,9 +36,10 @@ GIVEN = {
     | dict.fromkeys(("3,000", "16,000", "30"), "of its sound")
     | {"26": "of the data"},
     "19": {"26": "of what the printed ratios are above 1"},
-    "20": dict.fromkeys(("21417", "3412", "3358", "0.97", "0.01", "397"), "of an issue")
+    "20": dict.fromkeys(("21417", "1242"), "of an issue"),
+    "21": dict.fromkeys(("3412", "3358", "0.97", "0.01", "397"), "of an issue")
     | dict.fromkeys(("1435", "2295", "2365", "27752"), "of an issue")
-    | {"400": "steps of §8"},
+    | {"400": "steps of §4"},
     "a1": dict.fromkeys(("001", "002", "003", "004"), "of a document") | {"1.5": "of 1.52e+28"},
     "a2": {"1024": "of an article"},
     "a4": {"397": "of the data", "600": "of the recorded run"},

@@ -22,7 +22,7 @@ TYPED = {
     "Nyström": "04",
     "long context": "12",
     "KV cache": "12",
-    "MQAR": "20",
+    "MQAR": "21",
     "SORF": "a6",
     "softmax": "08",
     "transformer": "07",

@@ -8,7 +8,7 @@
 # %%
 import numpy as np
 
-from performer_course import checks, theory
+from performer_course import checks
 
 # %% [markdown]
 # ## 1. The blocks that a row reads
@@ -31,30 +31,7 @@ def blocks_of(i):
 checks.blocks_of(blocks_of)
 
 # %% [markdown]
-# ## 2. Add or correct, and how strongly?
-#
-# *●●○ · 25 minutes.* A reader writes $n$ pairs, with unit keys in random directions of $\mathbb{R}^d$, and
-# is then asked for one of them. `odds[age]` is the probability that the pair of this age is asked for, where the
-# newest has age 0. The reader may use the delta rule with one of the `strengths`, or add and scale its answers by
-# the best number. Which choice has the smallest expected error? `performer_course.theory` has the errors of both. Return the
-# strength, or 0 for adding.
-
-
-# %% nbgrader={"grade": false, "grade_id": "strength_for", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def strength_for(n, d, odds, strengths):
-    """odds (n,), adding up to 1; strengths (s,) → the best of them, or 0 to add."""
-    ### BEGIN SOLUTION
-    errors = [odds @ theory.delta_recall(n, d, float(beta)) for beta in strengths]
-    best = int(np.argmin(errors))
-    return float(strengths[best]) if errors[best] < theory.scaled_recall(n, d) else 0.0
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "check-strength_for", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.strength_for(strength_for)
-
-# %% [markdown]
-# ## 3. One gate per channel, by halving
+# ## 2. One gate per channel, by halving
 #
 # *●●● · 40 minutes.* Compute the matrix of weights
 #
@@ -62,7 +39,7 @@ checks.strength_for(strength_for)
 #
 # of a chunk with one gate per token and channel. `log_decay` holds $\ln a$, which may be as low as $-\infty$, and L
 # is a power of two. In float32 every entry must be finite and correct to four digits, and no row may change by a
-# single bit when a later gate changes. The end of the lesson's section 4 says how. (A loop over rows can also be
+# single bit when a later gate changes. The end of the lesson's section 5 says how. (A loop over rows can also be
 # right; halving needs $\log_2 L$ rounds of products.)
 
 

@@ -32,4 +32,5 @@ from .lesson_16 import choose_map, gradient_by_keys, leaks
 from .lesson_17 import can_be_replaced, window_baseline
 from .lesson_18 import causal_near_and_one, near_and_one, weight_outside
 from .lesson_19 import backwards, prefixes, rounds_pay_up_to
-from .lesson_20 import blocks_of, gated_weights, strength_for
+from .lesson_20 import blocks_of, gated_weights
+from .lesson_21 import decay_recall, strength_for

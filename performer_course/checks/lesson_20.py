@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from .. import theory
 from ._judge import Hint, check, compare
 
 # The blocks of a row
@@ -27,63 +26,6 @@ def blocks_of(blocks):
     """blocks(i): 1, and 2ᵇ for each 1 among the binary digits b of i, the smallest first."""
     given = [(i,) for i in (52, 6, 1, 0, 7, 8, 1000, 2**20 + 5)]
     compare(blocks, by_digits, given, BLOCKS, case="row {}")
-
-
-# A strength for a task
-
-
-def chosen(
-    expected=np.dot,
-    add=theory.scaled_recall,
-    pick=np.argmin,
-    give=lambda strengths, best: strengths[best],
-):
-    """The strength of least error, or 0 where adding has less."""
-
-    def choose(n, d, odds, strengths):
-        errors = [expected(odds, theory.delta_recall(n, d, float(b))) for b in strengths]
-        best = pick(errors)
-        return give(strengths, best) if errors[best] < add(n, d) else 0.0
-
-    return choose
-
-
-CHOSEN = [
-    (chosen(lambda odds, law: law.mean()), "weight each age by its odds: is this the mean?"),
-    (chosen(lambda odds, law: odds[::-1] @ law), "the newest pair has age 0: reversed?"),
-    (chosen(add=lambda n, d: np.inf), "adding may be better than every strength: compare with it."),
-    (chosen(add=theory.additive_recall), "adding may scale: its error is (n − 1)/(d + n − 1)."),
-    (chosen(add=lambda n, d: -1.0), "a strength may be better than adding: compare."),
-    (chosen(give=lambda strengths, best: best), "return the strength, not its index in the list."),
-]
-
-
-@check(mistakes=CHOSEN)
-def strength_for(choose):
-    """choose(n, d, odds, strengths): the strength of least expected error, or 0 to add."""
-    tenths = np.arange(1, 11) / 10
-
-    def recent(horizon):
-        odds = np.exp(-np.arange(96) / horizon)
-        return odds / odds.sum()
-
-    def window(n, first, last):
-        return np.where((np.arange(n) >= first) & (np.arange(n) < last), 1 / (last - first), 0.0)
-
-    newest_or_old = window(60, 0, 1) / 2 + window(60, 30, 60) / 2
-    cases = [
-        (96, 24, recent(5), tenths),
-        (96, 24, recent(15), tenths),
-        (10, 24, window(10, 0, 10), np.roll(tenths, 3)),
-        (96, 24, window(96, 0, 96), tenths),
-        (96, 24, window(96, 80, 96), tenths[::-1]),
-        (60, 24, newest_or_old, tenths),
-        (6, 24, window(6, 0, 6), tenths[:2]),
-        (96, 24, window(96, 80, 96), tenths[8:]),
-        (64, 16, window(64, 12, 20), tenths[::-1]),
-    ]
-    words = "n = {}, d = {}"
-    compare(choose, chosen(), cases, CHOSEN, rtol=1e-7, case=words)  # a strength may be a float32
 
 
 # Weights of gates

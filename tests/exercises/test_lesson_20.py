@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from performer_course import theory
-from performer_course.checks.lesson_20 import chosen, fading, halves
+from performer_course.checks.lesson_20 import fading, halves
 from performer_course.recurrent import decay_attention
 from tests.exercises.shared import exercises
 
@@ -20,18 +19,6 @@ def by_subtraction(i):
 
 
 RIGHT["blocks_of"] = [by_subtraction]
-
-
-def in_one_table(n, d, odds, strengths):
-    table = np.array([theory.delta_recall(n, d, b) for b in np.asarray(strengths, dtype=float)])
-    errors = np.append(theory.scaled_recall(n, d), table @ odds)
-    return np.append(0.0, strengths)[errors.argmin()]
-
-
-RIGHT["strength_for"] = [in_one_table]
-WRONG["strength_for"] = [
-    (chosen(lambda odds, law: law[round(odds @ np.arange(len(odds)))]), "expected"),  # mean age
-]
 
 
 def with_the_package(q, k, a):

@@ -1,6 +1,6 @@
-"""Write notebooks/data/recall.csv: what the small models of lesson 20 recall, three seeds each.
+"""Write notebooks/data/recall.csv: what the small models of lesson 21 recall, three seeds each.
 
-    python -m tools.record.recall    needs the extra `training`; 15 minutes of a core
+    python -m tools.record.recall    needs the extra `training`; 20 minutes of a core
 
 By the lesson's own functions: each rule, size of the state and rate, with 16 different keys and
 with four keys written four times each; the share of right answers on 500 new texts, and on 500 more
@@ -17,12 +17,12 @@ from performer_course import data
 from tools.record.shared import lesson, write
 
 FILE = data.FOLDER / "recall.csv"
-SEEDS, SIZES, RATES = 3, (4, 8, 16, 32), (0.01, 0.03, 0.1)
+SEEDS, SIZES, RATES = 3, (4, 8, 16, 32), (0.01, 0.03, 0.1, 0.3)
 
 
 def names() -> dict:
-    """What the cells of lesson 20 define that train and judge."""
-    return lesson("20_after_the_performer.py", tag="recall")
+    """What the cells of lesson 21 define that train and judge."""
+    return lesson("21_what_a_state_recalls.py", tag="recall")
 
 
 def rows(given: dict) -> Iterator[dict]:
