@@ -1,19 +1,25 @@
-"""The decision card of lesson 15: which cheap attention suits one head, and what it costs.
+"""The decision card of lesson 23: which cheap attention is worth trying in place of a head.
 
     python -m performer_course.card head.npz --sample other.npz --causal
 
-head.npz holds q and k (L, d), rotated if the model uses RoPE, and v (L, e); other.npz holds q and k
-of the same head on another text, for moments and cluster centres. Prints a table, smallest error
-first, and draws it into card.png.
+head.npz holds q, k and v of one head (L, d), or of several (heads, L, d), rotated if the model uses
+RoPE; k and v may have fewer heads. other.npz has the same heads on another text, for centres, means
+and free numbers; without it, the earlier half serves, and the later half alone is judged.
 """
 
 import argparse
+import warnings
 import zipfile
+from functools import partial
+from math import comb
+from time import process_time
+from timeit import repeat
 
 import numpy as np
 from scipy.cluster.vq import kmeans2
 
 from ._arguments import (
+    check_array,
     check_attention,
     check_count,
     check_finite,
@@ -22,13 +28,209 @@ from ._arguments import (
     check_tokens,
     reading,
 )
-from .attention import favor_attention, softmax_attention, taylor_attention
-from .compare import SAMPLE_POWER, fitted_directions, moments, normalised_error, with_weight_column
-from .figures import COLORS, plt
+from .attention import favor_attention, softmax_attention, taylor_attention, uniform_attention
+from .compare import (
+    SAMPLE_POWER,
+    fitted_directions,
+    moments,
+    normalised_error,
+    with_weight_column,
+)
 from .near_far import joint_attention, joint_favor_attention, near_field
 from .projections import orthogonal
 
-LARGEST_FILE = 2**28  # bytes of all arrays, unpacked: 170,000 tokens of width 128 in float32
+LARGEST_FILE, SHORTEST, WIDEST, ROUNDING = 2**30, 32, 256, 1e-6  # bytes, tokens, numbers, error
+HOW = "np.savez('head.npz', q=q.float().numpy(), k=k.float().numpy(), v=v.float().numpy())"
+DRAWN = ("window + centres", "positive features")
+
+
+def measure(q, k, v, *, causal=False, sample=None, budget=0.25, draws=3, seed=0) -> dict:
+    """{method: (size, cost, time, errors)} of heads q (H, L, d), k, v (G, L, d), G dividing H.
+
+    cost: over exact attention's multiplications, at most `budget`, except for Taylor features,
+    whose number is fixed. time: over exact attention's processor time, in NumPy and float32; both
+    without what is done once per head. sample: (q, k, v) of these heads on another text; without
+    it, the earlier half is the sample, and rows of the later half are judged. errors: normalised;
+    where mean(V) is exact, over 1e-6 of the variance of v; at least 1e-6, as float32 rounds. Shape:
+    errors (draws, H). Error: that of few draws. Cost: O(H L² (d + e)). Raises: ValueError.
+    """
+    budget, causal = min(check_number(budget, "budget", above=0), 1.0), bool(causal)
+    draws, seed = check_count(draws, "draws"), check_count(seed, "seed", least=0)
+    if sample is not None and not (isinstance(sample, tuple | list) and len(sample) == 3):
+        raise ValueError("sample must be (q, k, v) of another text")
+    text = _heads(q, k, v)
+    half = 0 if sample else text[0].shape[1] // 2
+    sample = _heads(*sample, "sample ") if sample else [x[:, :half] for x in text]
+    if [x.shape[::2] for x in sample] != [x.shape[::2] for x in text]:
+        got = f"q {text[0].shape}, sample {sample[0].shape}"
+        raise ValueError(f"sample must have as many heads as q, k and v, as wide, got {got}")
+    early = [x[:, : x.shape[1] // 2] for x in sample]
+    chosen, judged = _errors(sample, early[0].shape[1], causal), _errors(text, half, causal)
+
+    def least(option):  # its error on the later half of the sample, fitted to the earlier
+        return np.minimum(chosen(option[2](*early, np.random.default_rng(seed))), 1).mean()
+
+    def seconds(attend):
+        return min(repeat(lambda: attend(*text, causal=causal), "", process_time, 5, 1))
+
+    exact, rows = max(seconds(softmax_attention), 1e-9), {}
+    for name, options in _methods(text, causal, budget).items():
+        size, cost, fit = min(options, key=least) if len(options) > 1 else options[0]
+        rngs = np.random.default_rng(seed).spawn(draws if name in DRAWN else 1)
+        attends = [fit(*sample, rng) for rng in rngs]
+        rows[name] = size, cost, seconds(attends[0]) / exact, np.array([*map(judged, attends)])
+    return rows
+
+
+def _methods(text, causal, budget):
+    """{name, simplest first: [(size, cost, fit), …]}; fit(q, k, v, rng), of a sample: attention."""
+    (_, L, d), e = text[0].shape, text[2].shape[2]
+    b = np.arange(L)
+    seen = 1 + (2 - causal) * b * (1 - (b + 1) / (2 * L))  # keys per query, b on each side
+    keys, centre = budget * seen[-1], (2 * d + e) / (d + e)  # a key also looks for its centre
+    m = max(1, int(keys / 2))
+
+    def near(part, sinks=0, mean=0, C=0):  # a window of `part` keys per query
+        band = max(0, (seen <= part).sum() - 1)
+        size = f"keys {1 + (2 - causal) * band}" + f", sinks {sinks}" * (sinks > 0)
+        attend = partial(joint_attention if mean or C else near_field, band=band, sinks=sinks)
+        cost = (seen[band] + sinks + mean + C * centre) / seen[-1]
+        if not C:
+            return size, cost, lambda *sample: attend
+        return f"{size}, centres {C}", cost, partial(_with_centres, attend, C)
+
+    def about(shift, attend):  # softmax attention does not see a shift of all keys
+        return lambda q, k, v, **how: attend(q, k - shift[:, None], v, **how)
+
+    def taylor(degree):
+        F, attend = comb(d + degree, degree), partial(taylor_attention, degree=degree)
+        cost = 2 * F * (1 + e) / (d + e) / seen[-1]
+        return [(f"features {F}", cost, lambda q, k, v, rng: about(k.mean(axis=1), attend))]
+
+    def drawn(q, k, v, rng):
+        attend = partial(favor_attention, W=orthogonal(rng, m, d).astype(q.dtype))
+        return about(q.mean(axis=1) + k.mean(axis=1), attend)
+
+    some = [n for n in (1, 4, 16) if n < keys - 1] or [1]
+    split = [(max(1, p * keys), n) for p in (0, 0.25, 0.5, 0.75) for n in (0, 4)]
+    split = [(part, n, 0, int((keys - part - n) / centre)) for part, n in split]
+    return {
+        "mean(V)": [("all keys", e / (d + e) / seen[-1], lambda *sample: uniform_attention)],
+        "window": [near(keys)],
+        "window + sinks": [near(keys - n, n) for n in some],
+        "window + mean key": [near(keys - 1, mean=1)],
+        "window + sinks + mean key": [near(keys - n - 1, n, 1) for n in some],
+        **{f"Taylor, degree {p}": taylor(p) for p in (1, 2)},
+        "window + centres": [near(*x) for x in split if x[-1] > 0] or [near(1, C=1)],
+        "positive features": [(f"features {m}", 2 * m / seen[-1], drawn)],
+    }
+
+
+def _with_centres(attend, C, q, k, v, rng):
+    """attend with C cluster centres of the keys of each head: (H, C, d)."""
+    keys = k + ROUNDING * np.abs(k).max() * rng.normal(size=k.shape)  # no two are the same
+    with warnings.catch_warnings(action="ignore"):  # a cluster may become empty
+        centres = [kmeans2(x, min(C, len(x)), minit="++", seed=rng)[0] for x in keys]
+    return partial(attend, centres=np.array(centres, dtype=k.dtype))
+
+
+def _errors(text, first, causal):
+    """The function of an attention that gives its errors on the rows of a text from `first` on."""
+    exact = softmax_attention(*text, causal=causal).astype(float)
+
+    def squared(attend):
+        return ((attend(*text, causal=causal) - exact)[:, first:] ** 2).sum((1, 2))
+
+    spread = (exact.shape[1] - first) * text[2].astype(float).var(axis=1).sum(axis=1)
+    unit = np.maximum(squared(uniform_attention), ROUNDING * spread)
+    return lambda attend: np.maximum(squared(attend) / np.where(unit, unit, np.inf), ROUNDING)
+
+
+def verdict(rows: dict, *, budget=0.25, bar=0.1, faster=0.9) -> str:
+    """The method to try first, or `keep exact attention`, with the reason.
+
+    It costs at most `budget`, has a median error of at most `bar` on most heads in at most `faster`
+    times exact attention's time, and is the first in order with at most 1.5 times the least error,
+    or a tenth of `bar`.
+    """
+    errors = {n: np.median(row[3], axis=0) for n, row in rows.items() if row[1] <= budget}
+    good = {n: np.flatnonzero(x <= bar).tolist() for n, x in errors.items()}
+    typical = {n: np.median(x) for n, x in errors.items()}
+    quick = [n for n in errors if good[n] and rows[n][2] <= faster]
+    most = max(len(good[n]) for n in quick or errors)
+    best = [n for n in quick or errors if len(good[n]) == most]
+    least = min(typical[n] for n in best)
+    enough = max(bar / 10, 1.5 * least) if quick else least
+    best = next(n for n in best if typical[n] <= enough)
+    told = f"{best} ({rows[best][0]}): error {typical[best]:.2g}, time {rows[best][2]:.2f}"
+    if not quick:
+        why = "nothing good enough is faster" if good[best] else f"no error is {bar:g} or less"
+        return f"keep exact attention: {why}; the best is {told}"
+    some = f", on heads {good[best]}; keep exact attention on the others"
+    return told + some * (most < len(errors[best]))
+
+
+def _heads(q, k, v, name=""):
+    """q, k, v of a text as (H, L, d) in float32, with H heads each. Raises: ValueError."""
+    for x, letter in ((q, "q"), (k, "k"), (v, "v")):
+        if not isinstance(x, np.ndarray):
+            raise ValueError(f"{name}{letter} must be a NumPy array, got {type(x).__name__}")
+        check_array(x, name + letter, "L, d", power=0.2, like=np.ones(1, np.float32))
+    q, k, v = (x.reshape(-1, *x.shape[-2:]) if x.ndim == 2 or len(x) == 1 else x for x in (q, k, v))
+    got = f"got {name}q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}"
+    if {q.ndim, k.ndim, v.ndim} != {3} or len(k) != len(v) or len(q) % len(k):
+        raise ValueError(f"q, k and v must be (L, d) or (heads, L, d), of one text, {got}")
+    if q.shape[1] < max(SHORTEST, len(q)) or q.shape[2] > WIDEST:
+        expected = f"at least {SHORTEST} tokens of heads at most {WIDEST} wide, heads first"
+        raise ValueError(f"q must have {expected}, {got}: x.view(L, heads, d).transpose(0, 1)")
+    check_tokens(q, k)
+    k, v = (np.repeat(x, len(q) // len(k), axis=0) for x in (k, v))
+    check_attention(q, k, v, None, names=(name + "q", name + "k"))
+    return [x.astype(np.float32) for x in (q, k, v)]
+
+
+def _read(path):
+    """q, k and v of an npz file; bfloat16 as float32. Raises: ValueError, FileNotFoundError."""
+    with reading(path, f"npz file ({HOW})") as file:
+        if sum(entry.file_size for entry in zipfile.ZipFile(file).filelist) > LARGEST_FILE:
+            raise ValueError(f"its arrays take more than {LARGEST_FILE >> 20} MiB")
+        stored = np.load(file)
+        arrays = [stored[name] for name in "qkv" if name in stored.files]
+    for i, x in enumerate(arrays):
+        if x.dtype.itemsize == 2 and x.dtype.kind in "Vui":  # bfloat16, the upper half of float32
+            arrays[i] = (x.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    if [x.dtype.kind for x in arrays] != ["f"] * 3:
+        got = f"{stored.files} in {[str(x.dtype) for x in arrays]}"
+        raise ValueError(f"{path} must hold numbers q, k and v ({HOW}), got {got}")
+    return arrays
+
+
+def main() -> None:
+    """Read heads, print their card and the verdict."""
+    parser = argparse.ArgumentParser(prog="python -m performer_course.card", description=__doc__)
+    parser.add_argument("head")
+    parser.add_argument("--sample")
+    parser.add_argument("--causal", action="store_true")
+    parser.add_argument("--budget", type=float, default=0.25)
+    args = parser.parse_args()
+    try:
+        text, sample = _read(args.head), args.sample and _read(args.sample)
+        rows = measure(*text, causal=args.causal, sample=sample, budget=args.budget)
+    except (ValueError, OSError) as error:
+        parser.exit(1, f"{error}\n")
+    where = args.sample or "the earlier half, errors on the later half"
+    print(f"cost, time: over exact attention's, in NumPy. Sizes, means and centres from {where}")
+    print(f"{'method':26} {'size':30} cost  time   normalised error: median, min, max")
+    for above in (False, True):
+        print("--- above the budget ---\n" * above, end="")
+        for name, row in sorted(rows.items(), key=lambda x: np.median(x[1][3])):
+            if (row[1] > args.budget) == above:
+                spread = "".join(f"{f(row[3]):10.2g}" for f in (np.median, np.min, np.max))
+                print(f"{name:26} {row[0]:30} {row[1]:4.2f} {row[2]:5.2f}{spread}")
+    end = verdict(rows, budget=args.budget)
+    if not end.startswith("keep"):
+        print("Next: replace it in the model, measure the model: heads' errors do not rank models")
+    print("Verdict:", end)
 
 
 def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> dict[str, tuple]:
@@ -105,59 +307,6 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
         errors = [normalised_error(output(), exact, v, causal=causal) for _ in range(runs)]
         rows[name] = (size, cost / seen[-1], np.array(errors))
     return rows
-
-
-def _picture(rows: dict[str, tuple]):
-    """The figure of a `card`; dots are full where a method is cheaper than exact attention."""
-    fig, ax = plt.subplots(figsize=(8, 5))
-    for row, (_, cost, errors) in enumerate(rows.values()):
-        face = COLORS[0] if cost < 1 else "none"
-        ax.plot(errors, [row] * len(errors), "o", ms=9, mfc=face, mec=COLORS[0])
-    ax.axvline(1, color=COLORS[1], ls="--", label="mean(V)")
-    ax.set(xscale="log", xlabel="normalised error")
-    ax.set_yticks(range(len(rows)), rows)
-    ax.invert_yaxis()
-    ax.legend()
-    return fig
-
-
-def _read(path, names):
-    """These arrays of a file, in float64. Raises: ValueError, FileNotFoundError."""
-    with reading(path, f"npz file with {', '.join(names)}") as file:
-        if sum(entry.file_size for entry in zipfile.ZipFile(file).filelist) > LARGEST_FILE:
-            raise ValueError(f"its arrays take more than {LARGEST_FILE >> 20} MiB")
-        stored = dict(np.load(file))
-    got = ", ".join(f"{name} {x.dtype}{list(x.shape)}" for name, x in stored.items())
-    for name in names:
-        if name not in stored or stored[name].dtype.kind != "f":
-            raise ValueError(
-                f"{path} must hold the values of {name} in float32, float64 or float16 "
-                f"(of a PyTorch tensor, x.float().numpy()), got {got or 'nothing'}"
-            )
-    return [stored[name].astype(float) for name in names]
-
-
-def main() -> None:
-    """Read a head, print its card and draw it."""
-    parser = argparse.ArgumentParser(prog="python -m performer_course.card", description=__doc__)
-    parser.add_argument("head")
-    parser.add_argument("--sample")
-    parser.add_argument("--causal", action="store_true")
-    parser.add_argument("--share", type=float, default=0.25)
-    args = parser.parse_args()
-    sample = _read(args.sample, "qk") if args.sample else None
-    rows = card(*_read(args.head, "qkv"), causal=args.causal, sample=sample, share=args.share)
-    print("size: keys on each side of a window, cluster centres, directions m or features F")
-    print("cost: fraction of exact attention's multiplications; dense: directions fitted to data")
-    print("method               size               cost   normalised error: median, min, max")
-    for name, (size, cost, errors) in sorted(rows.items(), key=lambda row: np.median(row[1][2])):
-        spread = f"{np.median(errors):9.3g} {errors.min():9.3g} {errors.max():9.3g}"
-        note = "   no cheaper than exact" if cost >= 1 else ""
-        print(f"{name:20} {size:15} {cost:7.2f}   {spread}{note}")
-    try:
-        _picture(rows).savefig("card.png")
-    except OSError as error:  # a folder that cannot be written
-        parser.exit(1, f"card.png could not be written: {error}\n")
 
 
 if __name__ == "__main__":

@@ -38,9 +38,10 @@ SECONDS = 10  # of CPU time that a call may take
 PACKAGE = Path(performer_course.__file__).parent
 
 # What has arguments of another kind: judges of answers, pictures, programs that train, a ledger,
-# the ways between libraries, a file that is opened, and modules for PyTorch, which may be absent.
+# the ways between libraries, a file that is opened, rows of a card, and modules for PyTorch.
 ELSEWHERE = {"checks", "drawings", "figures", "training", "paper", "backend", "pytorch"}
 FILES = {f"{name}.{f}" for name in ("antibody", "language", "speech") for f in ("load", "find")}
+FILES |= {"card.verdict", "card.card"}
 # They say that a state may grow without bound, or a polynomial: huge numbers overflow in them.
 GROWS = {"recurrent.recurrence", "recurrent.delta_attention", "recurrent.chunk_map"}
 
@@ -75,9 +76,10 @@ LANGUAGE |= {"attend": lambda i, q, k, v: q, "memory": language.Cache, "every": 
 LANGUAGE |= {"q": draw(4, 5, 3), "k": draw(2, 5, 3), "v": draw(2, 5, 3)}
 HEAD = {"q": draw(5, 3), "k": draw(5, 3), "v": draw(5, 2), "W": draw(6, 3), "s": draw(3)}
 HEAD |= {"U": np.eye(3), "rho": np.array([0.5, 0.8, 1.0]), "causal": True, "draws": 1, "seed": 3}
-HEAD |= {"sample": (draw(7, 3), draw(7, 3)), "share": 0.5, "key_mask": np.arange(5) < 4}
-HEAD |= {"output": draw(5, 2), "exact": draw(5, 2)}
-ROOMS = {"antibody": MODEL, "speech": SPEECH, "language": LANGUAGE, "compare": HEAD, "card": HEAD}
+HEAD |= {"output": draw(5, 2), "exact": draw(5, 2), "key_mask": np.arange(5) < 4}
+CARD = HEAD | {"q": draw(40, 3), "k": draw(40, 3), "v": draw(40, 2), "budget": 0.5, "share": 0.5}
+CARD["sample"] = (draw(36, 3), draw(36, 3), draw(36, 2))
+ROOMS = {"antibody": MODEL, "speech": SPEECH, "language": LANGUAGE, "compare": HEAD, "card": CARD}
 
 
 def valid(function, rng, share=0.5):

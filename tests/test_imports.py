@@ -26,15 +26,14 @@ def test_the_package_imports_no_extra():
     [
         ("pytorch", "torch", "torch"),
         ("figures", "matplotlib", "lessons"),
-        ("card", "PIL", "lessons"),
+        ("figures", "PIL", "lessons"),
         ("training", "optax", "training"),
     ],
 )
 def test_what_needs_an_extra_names_it(module, missing, extra):
     said = fresh(f"import sys; sys.modules['{missing}'] = None; import performer_course.{module}")
     last = said.stderr.splitlines()[-1]
-    named = "figures" if module == "card" else module
-    assert last.startswith(f"ImportError: performer_course.{named} cannot be imported (")
+    assert last.startswith(f"ImportError: performer_course.{module} cannot be imported (")
     assert last.endswith(f"`make lab EXTRAS={extra}` installs it")
 
 
