@@ -13,8 +13,8 @@ inf either way.
 Most formulas rest on one idea. For two directions, cos(ω₁ᵀδ) cos(ω₂ᵀδ) is the mean of cos((ω₁ ±
 ω₂)ᵀδ), and if ω₁ ± ω₂ has a uniform direction only its length R matters: E cos = E ₀F₁(; d/2; −R²
 r²/4). Orthogonal rows have R² ~ χ²_{2d}, which gives ₁F₁. A covariance is a small difference of two
-such numbers; for short lengths its Taylor series is summed instead, so that the variance of
-near-duplicate rows keeps its digits and its sign.
+such numbers; of orthogonal rows at short lengths its Taylor series is summed instead, so that the
+variance of near-duplicate rows keeps its digits.
 """
 
 import math
@@ -95,23 +95,6 @@ def _bessel(s, d, less=0.0):
     return np.sum(np.exp(power + weight).real / whole, axis=-1)
 
 
-TERMS = 24  # of a Taylor series at |s| ≤ 1: the next one is below 1e-23
-
-
-def _taylor(coefficients, s):
-    """Σ_k c_k s^k / k! for |s| ≤ 1; a larger s, where it is not used, counts as 0."""
-    s = np.where(np.abs(s) <= 1, s, 0.0)
-    return polyval(s, coefficients / factorial(np.arange(len(coefficients))))
-
-
-def _missing(d):
-    """1 − ∏_{i<k} (d + i)/(d + 2i) for k = 0, 1, …, from positive terms only."""
-    gaps = [0.0]
-    for k in range(TERMS):
-        gaps.append((k + (d + k) * gaps[k]) / (d + 2 * k))
-    return np.array(gaps)
-
-
 # A. Independent directions
 
 
@@ -188,7 +171,11 @@ def orthogonal_fourier_variance(r, m: int, d: int):
 
 def _orthogonal_covariance(s, d):
     """₁F₁(d; d/2; s/2) − e^s = −s²/(2(d + 2)) − …, s = −r² for cosines, z² for exponentials."""
-    series, s = -_taylor(_missing(d), s), np.clip(s, *REACH)
+    gaps = [0.0]  # 1 − ∏_{i<k} (d + i)/(d + 2i) for k = 0, 1, …, from positive terms only
+    for k in range(24):  # the next term is below 1e-23
+        gaps.append((k + (d + k) * gaps[k]) / (d + 2 * k))
+    series = -polyval(np.where(np.abs(s) < 1, s, 0.0), gaps / factorial(np.arange(len(gaps))))
+    s = np.clip(s, *REACH)
     return np.where(np.abs(s) < 1, series, hyp1f1(d, d / 2, s / 2) - np.exp(s))
 
 
