@@ -227,7 +227,7 @@ BRANCHES = {
     "07": ("06", "transformers"), "a2": ("09", "a published figure"), "a1": ("10", "errata"),
     "a8": ("10", "fast sums"), "13": ("11", "the Performer"), "19": ("12", "many machines"),
     "a5": ("12", "GPUs"), "20": ("12", "after the Performer"),
-    "14": ("15", "near-and-far attention"), "16": ("15", "training"),
+    "14": ("12", "near-and-far attention"), "16": ("15", "training"),
     "17": ("15", "a pretrained model"), "a4": ("15", "associative memory"),
     "21": ("15", "what a state recalls"),
 }  # fmt: skip # branch: the lesson above it, its name

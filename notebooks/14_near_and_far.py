@@ -1,11 +1,12 @@
 # %% [markdown]
 # # Near-and-far attention: compute what is near, summarise what is far
 #
-# > **50 minutes.** Needs: lessons 06 (the normalised error, a window), 10 (linear attention) and 15 (sharpened
-# > features, the decision card); singular values.
+# > **45 minutes.** Needs: lessons 06 (the normalised error, a window), 09 (positive features), 10 (linear attention) and
+# > 12 (causal attention).
 # >
-# > Afterwards you can compute a *sliding window* of attention exactly and in linear time, summarise all other keys in
-# > the same denominator, and say for a given head which summary is worth its cost.
+# > Afterwards you can compute a *sliding window* of attention exactly and in linear time, keep *sink tokens*, summarise
+# > all other keys in the same denominator, and say for a given head which of these is worth its multiplications and its
+# > milliseconds.
 #
 # An astronomer who adds up gravitational pulls computes the pull of each near star individually, and treats a distant
 # galaxy as one heavy point. This is the idea behind the *fast multipole method*, and appendix
@@ -13,15 +14,15 @@
 # must it compute exactly, and which can it summarise?
 
 # %%
-import csv
+import time
 
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.cluster.vq import kmeans2
 
 from performer_course import attention, compare, data, drawings, features, near_far
-from performer_course.card import card
 from performer_course.figures import COLORS, compared, show
+from performer_course.projections import orthogonal
 
 # %% [markdown]
 # ## 1. Near in the text, or near in space
@@ -34,9 +35,9 @@ from performer_course.figures import COLORS, compared, show
 # (lesson 02), so among keys of equal length a weight falls with $\|q_i - k_j\|$. Suppose that a cluster of keys lies
 # around a centre $c$, and split the weight: $e^{q^\top k/\sqrt d} = e^{q^\top c/\sqrt d}\, e^{q^\top (k - c)/\sqrt d}$.
 # Where the second factor is close to 1, all keys of the cluster get nearly the weight of $c$, so this weight and the
-# sum of the values summarise the whole cluster. The improved *fast Gauss transform* (Yang et al., 2003, after Greengard
-# and Strain, 1991) also expands the second factor in Taylor features. At degree 2 that takes $\binom{d+2}{2}$ features
-# for each centre, 2,145 at $d = 64$, so in this lesson we use the centres alone.
+# sum of the values summarise the whole cluster. (The improved *fast Gauss transform* of Yang et al., 2003, after
+# Greengard and Strain, 1991, also expands the second factor in Taylor features, 2,145 for each centre at degree 2 and
+# $d = 64$. We use the centres alone.)
 #
 # Which of the two do trained heads need? We ask six *antibody* heads on two chains each ($L = 122$, $d = 64$), two
 # *speech* heads ($L = 1{,}500$, $d = 64$), and the eight heads of lesson 16's decoder after *12,000 steps* of training
@@ -57,14 +58,6 @@ CASES["12,000 steps"] = [
 ]
 CAUSAL = {"antibody": False, "speech": False, "12,000 steps": True}
 TEXTS = {"antibody": 2, "speech": 1, "12,000 steps": 4}  # of each head
-
-
-def of_others(values, n):
-    """For each of n texts of a head the mean of the values of the other texts."""
-    values = np.reshape(values, (-1, n))
-    return ((values.sum(axis=1, keepdims=True) - values) / (n - 1) if n > 1 else values).ravel()
-
-
 EVERY = [  # kind, (q, k, v) and the exact output
     (kind, x, attention.softmax_attention(*x, causal=CAUSAL[kind]))
     for kind, cases in CASES.items()
@@ -99,7 +92,7 @@ for kind, cases in CASES.items():
 # equal, it would hold a quarter of the weight. How much does it hold in the typical antibody head: about a quarter,
 # somewhat less than half, or about three quarters?
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 print("the quarter of keys    nearest in the text       heaviest            equal weights")
 for kind, curves in weight.items():
     cells = (f"{np.median(x):7.2f} ({x.min():.2f} to {x.max():.2f})" for x in curves[..., 24].T)
@@ -182,7 +175,7 @@ print("largest difference from near_far.near_field below 1e-12:", bool(gap < 1e-
 # Queries and keys are normal, there are 64 tokens, and five diagonals ($b = 2$). How much of the weight leaves the
 # window: 5 %, 40 % or nearly 90 %?
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rng, five, outside = np.random.default_rng(3), window_of(64, 2), []
 for q5, k5 in rng.normal(size=(200, 2, 64, 16)):
     weights = averaged(np.where(five, q5 @ k5.T / 16**0.5, 0), np.eye(64))
@@ -204,7 +197,7 @@ print(f"with zeros {np.mean(outside):.1%} ± {np.std(outside):.1%} of the weight
 # $\operatorname{mean}(V)$: in all, in eight or in four?
 
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def judged(attend):
     """{kind: its normalised errors}, of attend(q, k, v, band, causal=…)."""
     errors = {kind: [] for kind in CASES}
@@ -245,20 +238,6 @@ for kind, x in window.items():
 # keys, and repeat. Each key is then represented by its nearest centre. A third method gives the far keys the weights
 # $\varphi(q_i)^\top \varphi(k_j)$ of positive features. `near_far.joint_attention` and `near_far.joint_favor_attention`
 # compute all this in linear time.
-#
-# Trained heads often put much weight on the first tokens, whatever the query. Such keys are called *attention sinks*
-# ([Xiao et al. (2023)](references.md#xiao-2023)). Where a sink is outside the window, the methods of this lesson treat
-# it as part of the far field.
-
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, alt = drawings.window_sinks_far()
-show(
-    fig,
-    alt=alt,
-    caption="A causal head's pairs of query and key: the window along the diagonal, attention sinks in the first columns, "
-    "and the far field between them.",
-)
 
 
 # %%
@@ -355,7 +334,27 @@ print(f"all windows of text, decoder heads: lower in {(helped < alone).sum()} of
 
 # %% [markdown]
 # **With these windows one mean key in the denominator lowers the error in all 46 cases, in each to below that of
-# $\operatorname{mean}(V)$.** It also helps in 255 of the 256 windows of text that we have for the decoder heads.
+# $\operatorname{mean}(V)$.** It also helps in 255 of the 256 windows of text that we have for the decoder heads. Keep
+# the scope in mind: these heads belong to two encoders and a small decoder.
+
+# %% [markdown]
+# ### One denominator or two
+#
+# All weights above share one denominator. One can also give the window and the far field a denominator each and blend
+# the two outputs with positive weights, as `near_far.fmm_attention` does. In the FMMformer of
+# [Nguyen et al. (2021)](references.md#nguyen-2021) these weights are trained with the model, and the far field uses $r$
+# maps of $F$ features, each with its own denominator. (Without a causal mask its rank is at most $r(F - 1) + 1$ and not
+# $rF$: rows that sum to one map $\mathbf{1}$ to $\mathbf{1}$, so the $r$ column spaces share this vector.) But if row
+# $i$ has the weight $m_i$ in its window, its exact output is $m_i\, \text{near}_i + (1 - m_i)\, \text{rest}_i$, so the
+# right blend differs from row to row. One weight for all rows has to be fitted; one denominator estimates $m_i$ for
+# each row.
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+q16, k16 = np.random.default_rng(5).normal(size=(2, 96, 16))  # d = F = 16
+maps = [features.elu_plus_one, lambda x: features.elu_plus_one(-x), features.relu]
+A = near_far.far_field(q16, k16, np.eye(96), maps)
+print(f"three maps of 16 features: rank {np.linalg.matrix_rank(A)}, bound {3 * 15 + 1}")
 
 # %% [markdown]
 # ## 4. Three far fields at the same cost
@@ -363,76 +362,108 @@ print(f"all windows of text, decoder heads: lower in {(helped < alone).sum()} of
 # Centres and features cost more than one mean key, so we compare them at the same cost. The unit is what exact
 # attention spends on one key of a query, $d + e$ multiplications. A window costs $2b + 1$ units, and the mean key costs
 # one. A centre costs 1.5 where $e = d$, because each key also looks for its nearest centre, and a feature costs 2,
-# because queries and keys are both mapped. Lesson 15's card gives each method the same fraction of what exact attention
-# takes, half of it to the window where there are centres or features. Because this fraction is less than one, $m$ stays
-# below $L/2$, or below $L/4$ with a causal mask.
+# because queries and keys are both mapped. Each method gets the same fraction of what exact attention takes, half of it
+# for the window where there are centres or features. Because this fraction is at most a quarter, $m$ stays below $L/2$,
+# or below $L/4$ with a causal mask.
+#
+# The features are FAVOR+ with one free improvement. Subtracting a vector $s$ from all keys changes no weight of the
+# softmax, because $q^\top s$ is the same for all keys of a query, but shorter $q' + k'$ mean a smaller variance
+# (lesson 09). We take $s = \bar q + \bar k$, the sum of the mean query and the mean key, which lesson 15 shows to be best.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 COST = {"antibody": 1 / 4, "speech": 1 / 16, "12,000 steps": 1 / 4}
-CARDS = {
-    kind: [card(*x, sample=y, causal=CAUSAL[kind], share=COST[kind], draws=3) for x, y in cases]
-    for kind, cases in CASES.items()
-}
-METHODS = (
-    "window",
-    "window, mean key",
-    "window, centres",
-    "window, dense",
-    "centres",
-    "features, dense",
-)
+
+
+def sizes(kind):
+    """Keys on each side of a window, centres and directions that the cost of `kind` pays for."""
+    L, causal = len(CASES[kind][0][0][0]), CAUSAL[kind]
+    b = np.arange(L)
+    seen = 1 + (2 - causal) * b * (1 - (b + 1) / (2 * L))  # keys per query, shorter at the ends
+    budget = COST[kind] * seen[-1]
+    wide, beside, narrow = ((seen <= x).sum() - 1 for x in (budget, budget - 1, budget / 2))
+    count = [max(1, int(x)) for x in ((budget - 1) / 1.5, budget / 3, budget / 2, budget / 4)]
+    return wide, beside, narrow, *count
+
+
+def compared_at_one_cost(case, exact, kind):
+    """{method: (its size, its errors: of six starts or draws where it has any)}."""
+    ((q, k, v), (q0, k0)), causal, rng = case, CAUSAL[kind], np.random.default_rng(5)
+    wide, beside, narrow, C, C_half, m, m_half = sizes(kind)
+    shifted = k - q0.mean(axis=0) - k0.mean(axis=0)
+
+    def centres(C, band):
+        found = kmeans2(k0, C, minit="++", rng=rng)[0]
+        return near_far.joint_attention(q, k, v, band, centres=found, causal=causal)
+
+    def drawn(m, *band):
+        attend = near_far.joint_favor_attention if band else attention.favor_attention
+        return attend(q, shifted, v, orthogonal(rng, m, q.shape[1]), *band, causal=causal)
+
+    def mean_key(band):
+        return near_far.joint_attention(q, k, v, band, causal=causal)
+
+    methods = {
+        "window": (1, f"{wide} a side", lambda: near_far.near_field(q, k, v, wide, causal=causal)),
+        "window, mean key": (1, f"{beside} a side", lambda: mean_key(beside)),
+        "window, centres": (6, f"{narrow}, {C_half}", lambda: centres(C_half, narrow)),
+        "window, features": (6, f"{narrow}, m = {m_half}", lambda: drawn(m_half, narrow)),
+        "half the window, mean key": (1, f"{narrow} a side", lambda: mean_key(narrow)),
+        "centres": (6, f"{C}", lambda: centres(C, 0)),
+        "features": (6, f"m = {m}", lambda: drawn(m)),
+    }
+    return {
+        name: (size, [compare.normalised_error(f(), exact, v, causal=causal) for _ in range(runs)])
+        for name, (runs, size, f) in methods.items()
+    }
+
+
+CARDS = {kind: [] for kind in CASES}
+for (kind, _, exact), case in zip(EVERY, [x for of in CASES.values() for x in of], strict=True):
+    CARDS[kind].append(compared_at_one_cost(case, exact, kind))
+METHODS = tuple(CARDS["speech"][0])
 
 # %% [markdown]
-# Each column of the table is a kind of head and each row a method, with the median error over the cases and, in
-# brackets, the smallest and the largest. *Dense* features are those of lesson 15, centred and sharpened.
+# In the table each column is a kind of head and each row a method, with the median error over the cases and, in
+# brackets, the smallest and the largest. One row is cheaper than the others: half the window, with a mean key, costs
+# one key more than half of what they cost.
 #
 # **Before you run this:** at $L = 1{,}500$, a sixteenth of the multiplications buys a window of 47 keys on each side,
 # or a window of 23 with 31 centres, or a window of 23 with 23 features. One speech head attends to distant tokens.
 # Which of the three is best on it?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-errors = {kind: {w: np.array([c[w][2] for c in of]) for w in METHODS} for kind, of in CARDS.items()}
-print(" " * 17 + "".join(f"{kind:>22}" for kind in CARDS))
+errors = {kind: {w: np.array([c[w][1] for c in of]) for w in METHODS} for kind, of in CARDS.items()}
+middle = {kind: {w: np.median(x, axis=1) for w, x in of.items()} for kind, of in errors.items()}
+print(" " * 26 + "".join(f"{kind:>22}" for kind in CARDS))
 for w in METHODS:
-    x = [np.median(errors[kind][w], axis=1) for kind in CARDS]  # over draws
-    print(
-        f"{w:17}"
-        + "".join(f"{np.median(y):9.2f} ({y.min():.2f}–{y.max():.2f})".rjust(22) for y in x)
-    )
+    x = [middle[kind][w] for kind in CARDS]
+    cells = (f"{np.median(y):9.2f} ({y.min():.2f}–{y.max():.2f})".rjust(22) for y in x)
+    print(f"{w:26}" + "".join(cells))
 print("\nsize, and in how many cases the error is below that of the window alone")
 for w in METHODS:
-    below = {k: (np.median(x[w], axis=1) < x["window"][:, 0]).sum() for k, x in errors.items()}
-    print(f"{w:17}" + "".join(f"{CARDS[k][0][w][0] + ':':>19}{below[k]:3}" for k in CARDS))
-spread = [
-    (x.max(axis=1) / x.min(axis=1)).max() for x in (of["window, centres"] for of in errors.values())
-]
-print(
-    "\nwindow and centres, the largest of three starts over the smallest, the worst case: ", end=""
-)
-print(", ".join(f"{kind} {x:.1f}" for kind, x in zip(errors, spread, strict=True)))
-print("window and centres below window and mean key: ", end="")
-for kind, x in errors.items():
-    below = np.median(x["window, centres"], axis=1) < x["window, mean key"][:, 0]
-    print(f"{kind} {below.sum()} of {len(below)}", end="; ")
+    below = {kind: (x[w] < x["window"]).sum() for kind, x in middle.items()}
+    print(f"{w:26}" + "".join(f"{CARDS[k][0][w][0] + ':':>19}{below[k]:3}" for k in CARDS))
+for one, other in (
+    ("window, mean key", "window, features"),
+    ("half the window, mean key", "window, features"),
+    ("window, centres", "window, mean key"),
+):
+    below = {kind: (x[one] < x[other]).sum() for kind, x in middle.items()}
+    print(f"{one} below {other}:", ", ".join(f"{kind} {n}" for kind, n in below.items()))
+starts = {kind: x["window, centres"] for kind, x in errors.items()}
+spread = [(x.max(axis=1) / x.min(axis=1)).max() for x in starts.values()]
+print("window and centres, the worst of six starts over the best: ", end="")
+print(", ".join(f"{kind} up to {x:.1f}" for kind, x in zip(starts, spread, strict=True)))
 (q, k, v), _ = CASES["speech"][0]
 whole, _ = kmeans2(k, 31, minit="++", rng=np.random.default_rng(0))
-output = near_far.joint_attention(q, k, v, 23, centres=whole)
-error = compare.normalised_error(output, attention.softmax_attention(q, k, v), v)
-print(f"\nlocal speech head, centres from the whole recording: {error:.3f}")
-print("below window and features, dense: window and mean key", end="")
-narrow = {}
-for kind, x in errors.items():
-    dense = np.median(x["window, dense"], axis=1)
-    band = int(CARDS[kind][0]["window, dense"][0].split(",")[0])
-    narrow[kind] = [
-        compare.normalised_error(
-            near_far.joint_attention(*y, band, causal=CAUSAL[kind]), o, y[2], causal=CAUSAL[kind]
-        )
-        for of, y, o in EVERY
-        if of == kind
-    ]
-    print(f"; {kind} {(x['window, mean key'][:, 0] < dense).sum()} of {len(dense)},", end=" ")
-    print(f"with the narrow window of the features {(narrow[kind] < dense).sum()}", end="")
+for name, output in (
+    ("the whole recording", near_far.joint_attention(q, k, v, 23, centres=whole)),
+    ("its first ten seconds", None),
+):
+    error = middle["speech"]["window, centres"][0]
+    if output is not None:
+        error = compare.normalised_error(output, attention.softmax_attention(q, k, v), v)
+    print(f"local speech head, centres from {name}: {error:.3f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(12.8, 5.2), sharey=True)
@@ -455,9 +486,9 @@ typical = {k: {w: np.median(np.median(x[w], axis=1)) for w in METHODS} for k, x 
 best = {kind: min(of, key=of.get) for kind, of in typical.items()}
 show(
     fig,
-    caption="A mark is one head on one text, a bar its three starts or draws, a square a method without a window. "
+    caption="A mark is one head on one text, a bar its six starts or draws, a square a method without a window. "
     "See which marks are left of the dotted line, where a method is better than mean(V).",
-    alt="Normalised errors of six methods at the same cost, a dot for each head and text, logarithmic, for three "
+    alt="Normalised errors of seven methods, six at the same cost, a dot for each head and text, logarithmic, for three "
     "kinds of heads. The smallest median: "
     + "; ".join(
         f"{kind}, {best[kind]}, {typical[kind][best[kind]]:.2f}"
@@ -465,164 +496,211 @@ show(
     )
     + ". The medians of features alone: "
     + ", ".join(
-        f"{kind} {typical[kind]['features, dense']:.2f}"
-        for kind in ("12,000 steps", "antibody", "speech")
+        f"{kind} {typical[kind]['features']:.2f}" for kind in ("12,000 steps", "antibody", "speech")
     )
     + ".",
 )
 
 # %% [markdown] tags=["answer"]
-# The window with 31 centres is best: its normalised error is 0.23, compared with 2.75 for the wider window and 1.55 for
+# The window with 31 centres is best: its normalised error is 0.22, compared with 2.75 for the wider window and 1.58 for
 # the window with features.
 
 # %% [markdown]
-# On this head, 61 centres without any window do as well. **At the same cost a window with a mean key beats one with
-# drawn features in all 46 cases, and a wider window in all antibody and speech cases.** Even if the mean key gets only
-# the narrow window that the features have, it beats them in all antibody and speech cases, and in most decoder cases,
-# because so few directions estimate far weights badly.
+# On this head, 61 centres without any window do as well. **At the same cost a window with a mean key beats one
+# with drawn features in all 46 cases; so does half the window with a mean key, at little more than half of that cost.**
+# (An error is the median of six draws.) So few directions estimate far weights badly, even after the shift of the keys.
+# Lesson 15 fits the directions to a head.
 #
 # When do centres beat the mean key? Among the antibody heads, they do on the four that attend least locally, and the
-# errors of three starts of k-means differ by a factor of two at most. But centres suit only keys like those they were
+# errors of six starts of k-means differ by a factor of about two at most. But centres suit only keys like those they were
 # found on. On the speech head that attends locally, centres from ten seconds have an error of 0.09, more than the mean
 # key, and centres from all thirty seconds one of 0.006. At $L = 32$ a quarter of the work buys four keys, too few to
 # split: in 21 of the 32 decoder cases a window of four keys is better than one of three with a mean key.
 
 # %% [markdown]
-# ## 5. One denominator or two
+# ## 5. Sink tokens
 #
-# The near and the far field can also have separate denominators and be blended with positive weights, as in
-# `near_far.fmm_attention`. In the FMMformer of Nguyen et al. (2021) these weights are trained with the model. Let
-# $\operatorname{mean}(V)$ be the far field and $s$ the weight of the window. If row $i$ has the weight $m_i$ in its
-# window, the exact output is
+# The weights of a row must sum to one, even if its query finds nothing worth fetching. Large language models learn to
+# put such weight on the first tokens, whatever the query. [Xiao et al. (2023)](references.md#xiao-2023) call these
+# tokens *attention sinks*; *sink tokens* is also common. If the value of a sink is short, its weight adds almost nothing
+# to the output. May a window then leave it out?
 #
-# $$o_i = m_i\, \text{near}_i + (1 - m_i)\, \text{rest}_i ,$$
-#
-# so the best blend differs from row to row: it is $m_i$ if the rest is $\operatorname{mean}(V)$. One denominator
-# estimates $m_i$ for each row, which one $s$ for all rows cannot do. The squared error is a parabola in $s$; we fit $s$
-# at its minimum on the other texts of the same head (the mean over texts), and for speech on the one text there is. The
-# table shows medians and, in brackets, the largest error.
-#
-# **Before you run this:** give the window of every head the weight $s = \frac12$, and $\operatorname{mean}(V)$ the
-# other half. Which heads suffer most, compared with a window alone: the decoder heads, which attend locally, or the
-# antibody heads?
+# Here is a head made for the purpose: causal, with $L = 1{,}024$ and $d = 64$. Every row after the first puts a given
+# fraction $p$ of its weight on token 0, whose value is a hundredth as long as the others. The rest of the weight is on
+# keys nearby, because queries and keys share 31 random Fourier features of their position (lesson 04).
 
-
-# %% tags=["answer"]
-def shared(case, band, causal):
-    """The weight s that fits best; the error as a function of s; and the error of m_i per row."""
-    q, k, v = case
-    A = attention.softmax_attention(q, k, np.eye(len(k)), causal=causal)
-    exact, far = A @ v, attention.uniform_attention(q, k, v, causal=causal)
-    near = near_far.near_field(q, k, v, band, causal=causal)
-    best = ((exact - far) * (near - far)).sum() / ((near - far) ** 2).sum()
-    inside = (A * window_of(len(q), band)).sum(axis=1, keepdims=True)  # m_i
-
-    def error(s):
-        return compare.normalised_error(s * near + (1 - s) * far, exact, v, causal=causal)
-
-    return best, error, error(inside)
-
-
-print("             window alone   half for all   one s, fitted   m_i, if known   one denominator")
-BLENDS = {}
-for kind, cases in CASES.items():
-    BLENDS[kind] = [shared(x, BAND[kind], CAUSAL[kind]) for x, _ in cases]
-    best, error, by_row = zip(*BLENDS[kind], strict=True)
-    other = of_others(best, TEXTS[kind])
-    rows = [f(0.5) for f in error], [f(s) for f, s in zip(error, other, strict=True)], by_row
-    rows = window[kind], *rows, with_mean_key[kind]
-    print(f"{kind:12}" + "".join(f"{np.median(x):10.2f} ({np.max(x):.2f})" for x in rows))
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-with open(data.FOLDER / "speech_pairs.csv", encoding="utf-8", newline="") as file:
-    print("mean ln P of the right next token, six clips: a fitted s minus the mean key")
-    for row in csv.DictReader(file):
-        if row["way"] == "near and mean key":
-            print(f"band {row['band']:>2}: {float(row['ln P']):.3f} ± {float(row['error']):.3f}")
-s = np.linspace(0, 1, 51)
-print("one s for each kind, the best of these cases themselves:")
-for kind, of in BLENDS.items():
-    errors = np.median([[error(x) for x in s] for _, error, _ in of], axis=0)
-    print(f"{kind:12} s = {s[errors.argmin()]:.2f}, median {errors.min():.2f}")
-
-# %% [markdown] tags=["answer"]
-# The decoder heads suffer most: their median error rises from 0.15 with the window alone to 0.28 with $s = \frac12$,
-# while on the antibody heads it falls from 1.55 to 0.68.
-
-# %% [markdown]
-# **A weight $s$ has to be fitted, at least to each kind of head; one denominator with a mean key needs no fit, and does
-# about as well on these heads.** One $s$ for a kind does as well on decoder and antibody heads, but it differs between
-# kinds. In lesson 18's whole speech model a fitted $s$ is slightly ahead of the mean key at each of five bands.
-
-# %% [markdown]
-# ## 6. The rank of a far field
-#
-# Without a causal mask, linear attention with $F$ features is a matrix of rank $F$ at most (lesson 10). Nguyen et al.
-# use $r$ feature maps, each with its own denominator, and `near_far.far_field` takes the mean of the $r$ outputs. In
-# each of the $r$ matrices the rows add up to one, so each maps $\mathbf{1}$ to $\mathbf{1}$. Their column spaces share
-# this vector, which counts once and not $r$ times, so the rank is at most $rF - (r - 1) = r(F - 1) + 1$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-q16, k16 = np.random.default_rng(5).normal(size=(2, 96, 16))  # d = F = 16
-maps = [features.elu_plus_one, lambda x: features.elu_plus_one(-x), features.relu]
-A = near_far.far_field(q16, k16, np.eye(96), maps)
-print(f"three maps of 16 features: rank {np.linalg.matrix_rank(A)}, bound {3 * 15 + 1}")
+def head_with_sink(rng, p, L=1024, d=64):
+    """q, k, v (L, d) of a causal head: the weight p on token 0, the rest on keys nearby."""
+    angles = np.outer(np.arange(L), rng.normal(size=d // 2 - 1) / 8)
+    x = np.hstack([np.cos(angles), np.sin(angles), np.zeros((L, 2))])
+    x *= np.sqrt(10 * d**0.5 / (d // 2 - 1))  # a score of 10 with itself
+    scores = np.where(np.tri(L) > 0, x @ x.T / d**0.5, -np.inf)[1:, 1:]
+    q, k, v = x.copy(), x.copy(), rng.normal(size=(L, d))
+    q[1:, -1] = d**0.5 * np.log(np.exp(scores).sum(axis=1) * p / (1 - p))  # the score of token 0
+    k[0], v[0] = np.eye(d)[-1], v[0] / 100
+    return q, k, v
+
+
+q, k, v = head_with_sink(np.random.default_rng(0), 0.6)
+A = attention.softmax_attention(q, k, np.eye(1024), causal=True)
+nearby = (A * window_of(1024, 31))[100:].sum(axis=1)
+print(f"p = 0.6: {A[100:, 0].mean():.2f} on token 0, {nearby.mean():.3f} on the last 32 keys")
 
 # %% [markdown]
-# What rank does the far part of a trained head need? Take the two blocks *off the diagonal* of a speech head, in which
-# one half of the queries attends to the other half of the keys. Singular values that are small compared with the
-# largest one of *all* weights do not matter.
-#
-# **Before you run this:** count the singular values of these blocks above a hundredth of the largest one of all
-# weights. Is the count larger for the head that attends locally, or for the one that attends to distant tokens?
+# **Before you run this:** let $p = 0.6$, so that the last 32 keys of a row have nearly all of the other 0.4. A window
+# of these 32 keys drops token 0 and its tiny value. Is its output about right, half as long again, or 2.5 times as
+# long as it should be?
 
 # %% tags=["answer"]
-sigma = {}
-print("                       weight held   above 0.01   above 0.01 of its own largest")
-for n, ((q, k, _), _) in enumerate(CASES["speech"]):
-    A = attention.softmax_attention(q, k, np.eye(1500))
-    blocks = {"all weights": A, "block below": A[750:, :750], "block above": A[:750, 750:]}
-    for name, block in blocks.items():
-        values = np.linalg.svd(block, compute_uv=False)
-        sigma[n, name] = values / np.linalg.norm(A, 2)
-        own, held_here = (values > 0.01 * values[0]).sum(), block.sum() / len(block)
-        few = (sigma[n, name] > 0.01).sum()
-        print(f"head {n}, {name:12} {held_here:14.2f} {few:12} {own:14}")
+exact = attention.softmax_attention(q, k, v, causal=True)
+window_alone = near_far.near_field(q, k, v, 31, causal=True)
+length = np.linalg.norm(window_alone, axis=1) / np.linalg.norm(exact, axis=1)
+print(f"output of the window over the exact one, median length: {np.median(length):.2f}")
+
+# %% [markdown] tags=["answer"]
+# It is 2.5 times as long, because the weights in the window, $1 - p$ in all, are divided by $1 - p$ to sum to one.
+
+# %% [markdown]
+# A sink adds little to the numerator and much to the denominator. A window that drops it divides by too little:
+#
+# $$\text{near}_i \approx \frac{o_i}{1 - p} , \qquad \frac{\|\text{near}_i - o_i\|^2}{\|o_i\|^2} \approx
+# \Bigl(\frac{p}{1 - p}\Bigr)^2 .$$
+#
+# The cure is to add the first $n$ keys to $N_i$, for every row $i$: they get their exact weights in the same
+# denominator, and cost $n$ keys per row. A decoder that writes token by token then has to store only the window and the
+# sinks, whatever the length of the text.
+
+# %%
+near = (window_of(1024, 30) | (np.arange(1024) < 1)) & np.tri(1024, dtype=bool)
+by_hand = averaged(np.where(near, q @ k.T / 64**0.5, -np.inf), v)
+gap = np.abs(by_hand - near_far.near_field(q, k, v, 30, sinks=1, causal=True)).max()
+print("largest difference from near_field with one sink below 1e-12:", bool(gap < 1e-12))
+
+# %% [markdown]
+# **Before you run this:** would something else have repaired it: one mean key for all keys outside the window, as in
+# all 46 cases above, or a window of half of all keys?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-fig, ax = plt.subplots(figsize=(9.5, 4.8))
-STYLE = {"all weights": "-", "block below": "--", "block above": ":"}
-for (n, name), values in sigma.items():
-    place = np.arange(1, len(values) + 1)
-    label = f"head {n} ({('local', 'distant')[n]}), {name}"
-    ax.loglog(place, values, color=COLORS[n], linestyle=STYLE[name], label=label)
-ax.axhline(0.01, color=COLORS[6], linewidth=1)
-ax.set(xlabel="order $p$", ylabel=r"$\sigma_p$ / largest of all weights", ylim=(1e-4, 1.5))
-ax.set_xticks([1, 10, 100, 1000], [1, 10, 100, 1000])
-ax.set_yticks([1e-4, 1e-3, 0.01, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
-ax.minorticks_off()
-ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-show(
-    fig,
-    caption="Compare the broken curves of a head, which are its blocks, with its solid one: where does each fall below the "
-    "line?",
-    alt="Singular values of the weights of two speech heads and of the two blocks of each off the diagonal, over "
-    "the largest of all weights of the head, logarithmic axes. At order 50: "
-    + "; ".join(f"head {n}, {name}, {values[49]:.2g}" for (n, name), values in sigma.items())
-    + ".",
+TRIED = {
+    "window 32": (near_far.near_field, 31, {}),
+    "window 512": (near_far.near_field, 511, {}),
+    "31 + mean key": (near_far.joint_attention, 30, {}),
+    "31 + sink": (near_far.near_field, 30, {"sinks": 1}),
+    "30 + sink + mean key": (near_far.joint_attention, 29, {"sinks": 1}),
+}
+print("  p   (p/(1−p))²" + "".join(f"{name:>{len(name) + 4}}" for name in TRIED))
+spread = 1
+for p in (0.2, 0.4, 0.6, 0.8):
+    of_p = {name: [] for name in TRIED}
+    for seed in range(6):
+        q, k, v = head_with_sink(np.random.default_rng(100 + seed), p)
+        exact = attention.softmax_attention(q, k, v, causal=True)
+        for name, (attend, band, sinks) in TRIED.items():
+            output = attend(q, k, v, band, causal=True, **sinks)
+            of_p[name].append(compare.normalised_error(output, exact, v, causal=True))
+    spread = max(spread, *(max(of_p[name]) / min(of_p[name]) for name in list(TRIED)[:3]))
+    cells = (f"{np.median(x):{len(name) + 4}.1g}" if np.median(x) < 0.01 else
+             f"{np.median(x):{len(name) + 4}.2f}" for name, x in of_p.items())  # fmt: skip
+    print(f"{p:.1f}{(p / (1 - p)) ** 2:12.2f}" + "".join(cells))
+print(
+    f"medians of six heads; without the sink the largest over the smallest is at most {spread:.1f}"
 )
 
 # %% [markdown] tags=["answer"]
-# It is several times larger for the head that attends to distant tokens: its blocks have 105 and 93 such values, and
-# the blocks of the other head 19 and 11.
+# No. At $p = 0.6$ the errors are 2.19 with the mean key and 1.10 with half of all keys, whose second half of rows still
+# misses the sink. With the sink and 31 other keys the error is 0.00006.
 
 # %% [markdown]
-# **Far from the diagonal, the weights need few singular values in the speech head that attends locally, and several
-# times as many in the one that attends to distant tokens.** The local head needs few because its blocks hold little
-# weight, not because they are smooth: compared with its own largest value, the block above the diagonal has 191
-# singular values above a hundredth of it, and the same block of the other head has 181.
+# **In these heads a window of 32 keys without the sink has an error of about $p^2/(1 - p)^2$, and with the sink it is
+# nearly exact. A mean key hardly changes the error, and a window of half of all keys only halves it.** (The formula is
+# too large at $p = 0.8$ because a normalised error divides by the error of $\operatorname{mean}(V)$, which is then
+# larger than $\|o_i\|^2$.) The mean key fails because it is the average of up to a thousand keys, of which one has most
+# of the weight, so that Jensen's inequality is far from an equality.
 #
-# Lesson 18 puts this idea, exact near keys and a summary of the far ones, into a whole model.
+# Then why did the mean key help in all 46 cases? Because those heads have no such sink.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+first, equal_first, helped = {kind: [] for kind in CASES}, {}, 0
+for n, (kind, (q, k, v), exact) in enumerate(EVERY):
+    causal, band = CAUSAL[kind], BAND[kind]
+    A = attention.softmax_attention(q, k, np.eye(len(k)), causal=causal)
+    first[kind].append(A[:, 0].mean())
+    equal_first[kind] = attention.softmax_attention(
+        0 * q, k, np.eye(len(k))[:, :1], causal=causal
+    ).mean()
+    output = near_far.near_field(q, k, v, band - (2 if causal else 1), sinks=2, causal=causal)
+    error = compare.normalised_error(output, exact, v, causal=causal)
+    helped += error < np.concatenate(list(window.values()))[n]
+for kind, x in first.items():
+    print(
+        f"{kind:15} weight on the first key at most {max(x):.2f}; if equal {equal_first[kind]:.2f}"
+    )
+print(f"two sinks in place of two keys of the window: a smaller error in {helped} of {len(EVERY)}")
+
+# %% [markdown]
+# Large language models do have sinks: Xiao et al. found that several of them fail once the first tokens leave the
+# window, and largely recover if four of these are kept. So before you choose a method for a head, look at the mean
+# weight of its first keys.
+
+# %% [markdown]
+# ## 6. Multiplications and milliseconds
+#
+# The drawing shows one row of weights under each method of this lesson, always with one denominator.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, alt = drawings.methods()
+show(
+    fig,
+    alt=alt,
+    caption="The query is at the right end of each row. Compare with the first row: blue keys have their exact share of "
+    "the denominator, hatched ones an estimate, and grey ones nothing.",
+)
+
+# %% [markdown]
+# So far we have counted multiplications. Matrix products run near the full speed of a processor. Exponentials, the
+# search for the nearest centre and sums over chunks are slower, and we have not counted them at all.
+#
+# **Before you run this:** we time each method on one speech head in single precision, at a sixteenth of exact
+# attention's multiplications. Which methods will save most time, and which least?
+
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
+q, k, v = (x.astype(np.float32) for x in CASES["speech"][1][0])
+W, C = orthogonal(np.random.default_rng(7), 46, 64).astype(np.float32), centres.astype(np.float32)
+TIMED = {  # keys per query that each costs, and the call
+    "exact": (1500, lambda: attention.softmax_attention(q, k, v)),
+    "window": (95, lambda: near_far.near_field(q, k, v, 47)),
+    "window, sinks": (95, lambda: near_far.near_field(q, k, v, 45, sinks=4)),
+    "window, mean key": (94, lambda: near_far.joint_attention(q, k, v, 46)),
+    "window, centres": (93.5, lambda: near_far.joint_attention(q, k, v, 23, centres=C)),
+    "window, features": (93, lambda: near_far.joint_favor_attention(q, k, v, W[:23], 23)),
+    "features": (92, lambda: attention.favor_attention(q, k, v, W)),
+}
+seconds = {name: [] for name in TIMED}
+for _ in range(7):  # in turn, so that a slow moment meets all of them
+    for name, (_, call) in TIMED.items():
+        start = time.process_time()
+        call()
+        seconds[name].append(time.process_time() - start)
+print("                  multiplications   milliseconds   over exact")
+for name, (keys, _) in TIMED.items():
+    least = min(seconds[name])
+    print(f"{name:17}{keys / 1500:16.2f}{1000 * least:15.1f}{least / min(seconds['exact']):13.2f}")
+
+# %% [markdown] tags=["answer"]
+# Features alone save most, then the window, with or without sinks. Centres save least, if anything.
+
+# %% [markdown]
+# **Equal numbers of multiplications are not equal times: here a window with centres does a sixteenth of exact
+# attention's multiplications and takes about as long, so it saves no time.** It looks for the nearest centre of each
+# key, and sums the keys on both sides of each window chunk by chunk. A window, with sinks or a mean key, saves time,
+# although less than its multiplications promise. Features alone are the fastest and, as we saw, the least exact. All
+# this depends on the length, the processor and the library, so time a method where you want to use it, beside the
+# fastest exact attention that you have there.
+#
+# Lesson 18 puts exact near keys and a summary of the far ones into a whole model.
 #
 # ## Take away
 #
@@ -631,21 +709,24 @@ show(
 # - Keep a summary of what a window drops, in the same denominator. Compared with the same window alone, one mean key
 #   helped in all 46 cases. At the same cost, centres do better than a mean key on heads that attend to distant tokens,
 #   and drawn features do not.
-# - One weight $s$ for all rows must be fitted; one denominator gives each row a weight of its own.
+# - If a head puts weight on sink tokens, keep these exact. Neither a wider window nor a mean key replaces them.
+# - Count multiplications, then time the method: centres can save the first and not the second.
 #
 # ## Where it breaks
 #
 # - A query that looks for a single distant key gets the mean of many.
 # - Centres from keys of a different distribution can do worse than the mean key.
-# - All this is about single heads and multiplications. In lesson 18 wider windows are as fast, and sometimes better.
+# - Sink tokens need not be the first ones. Look for keys that get weight from every query.
+# - All this is about single heads. In lesson 18's whole model wider windows are as fast, and sometimes better.
 #
 # ## Exercises
 #
-# In `exercises/14_near_and_far.ipynb`: the narrowest window that holds a given part of the weight; near and far under
-# one denominator, with features and without an $L \times L$ array.
+# In `exercises/14_near_and_far.ipynb`: the narrowest window that holds a given part of the weight, once sinks are
+# exact; near and far under one denominator, with features and without an $L \times L$ array.
 #
 # ## Further reading
 #
+# - [Xiao et al. (2023)](references.md#xiao-2023). Attention sinks, and a window that keeps them.
 # - [Nguyen et al. (2021)](references.md#nguyen-2021). The FMMformer: a near and a far field, blended.
 # - [Beltagy et al. (2020)](references.md#beltagy-2020), [Zaheer et al. (2020)](references.md#zaheer-2020). Models that
 #   use windows.

@@ -117,23 +117,6 @@ def state_and_cache():
     return _told(ax, state_and_cache)
 
 
-def window_sinks_far():
-    """A causal head: a window along the diagonal, sinks in the first columns, a far field."""
-    ax, (i, j) = _canvas(4.5), np.indices((15, 15))
-    kinds = np.select([j > i, j > i - 4, j < 2], [3, 0, 1], 2)
-    look = [(QUERY, "", 0.8), (KEY, HATCH, 0.5), (VALUE, "\\\\", 0.15), (GREY, "", 0)]
-    for kind, (color, hatch, shade) in enumerate(look):
-        for row, column in [*np.argwhere(kinds == kind), (0.8 + 3.6 * kind, 17.5)]:
-            cell = f"{1.7 + column / 2} {8.2 - row / 2} 0.44 0.44"
-            _box(ax, cell, color, hatch, facecolor=(color, shade), linewidth=1)
-    _say(ax, "11.2 7.8 *window; 11.2 7.15 nearest keys; 11.2 6 *attention sinks", ha="left")
-    _say(ax, "11.2 5.35 first keys; 11.2 4.2 *far field; 11.2 3.55 approximated", ha="left")
-    _say(ax, "11.2 2.4 *masked; 11.2 1.75 later keys", ha="left")
-    _say(ax, "0.8 4.7 query i", rotation=90)
-    _say(ax, "5.2 0.4 key j")
-    return _told(ax, window_sinks_far)
-
-
 def methods():
     """One row of causal weights by eight methods: which keys are exact, approximated or dropped."""
     ax, rng, j = _canvas(5), np.random.default_rng(0), np.arange(24)

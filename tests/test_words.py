@@ -27,7 +27,7 @@ GIVEN = {
     "13": {"48": "of the data"},
     "15": {"17": "1 + 16"},
     "14": {"122": "of the data", "1,500": "of the data", "64": "of it", "2,145": "66 · 65 / 2"}
-    | {"1.5": "½ for its nearest centre and 1 for its sum", "90": "0.883, nearly"},
+    | {"90": "0.883, nearly"},
     "16": {"600": "of §2", "32": "of §2"},
     "17": {"115": "of the data", "104": "of a file", "512": "of the model"}
     | {"1,500": "of lesson 18", "64": "of the model"},

@@ -15,17 +15,19 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. The narrowest window
 #
-# *●○○ · 8 minutes.* You have the attention weights of a head, `A` (L, L), whose rows add up to 1. How wide a window does it
-# need? Return the smallest $b$ for which the keys with $|i - j| \le b$ hold at least the given part of the weight, on
-# average over all rows.
+# *●○○ · 10 minutes.* You have the attention weights of a head, `A` (L, L), whose rows add up to 1. Every row keeps the
+# first `sinks` keys exactly, and the keys of a window, $|i - j| \le b$. Return the smallest $b$ for which these keys
+# together hold at least the given part of the weight, on average over all rows. (A head that needs a wide window with
+# `sinks=0` and a narrow one with `sinks=1` has a sink token.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "narrowest_window", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def narrowest_window(A, part):
-    """A (L, L), 0 < part < 1 → the smallest b, a whole number."""
+def narrowest_window(A, part, sinks):
+    """A (L, L), 0 < part < 1, sinks ≥ 0 → the smallest b, a whole number."""
     ### BEGIN SOLUTION
     i, j = np.indices(A.shape)
-    weight_at = np.bincount(np.abs(i - j).ravel(), weights=A.ravel())  # at each distance
+    distance = np.where(j < sinks, 0, np.abs(i - j))  # sinks are in every window
+    weight_at = np.bincount(distance.ravel(), weights=A.ravel())
     return int((weight_at.cumsum() / len(A) < part).sum())
     ### END SOLUTION
 

@@ -9,26 +9,35 @@ from ._judge import averages, check, compare, no_square
 # The narrowest window
 
 
-def least(held=lambda A, near: (A * near).sum(axis=1).mean(), width=lambda b: b):
-    """The least b for which held(A, |i − j| ≤ b) is at least a part, as a width."""
+def least(
+    held=lambda A, near: (A * near).sum(axis=1).mean(),
+    width=lambda b: b,
+    near=lambda gap, b, first: (gap <= b) | first,
+):
+    """The least b for which held(A, near(|i − j|, b, j < sinks)) is at least a part, as a width."""
 
-    def search(A, part):
-        gap = np.subtract.outer(np.arange(len(A)), np.arange(len(A)))
-        enough = (b for b in range(len(A)) if held(A, np.abs(gap) <= b) >= part)
+    def search(A, part, sinks):
+        (i, j), widths = np.indices(A.shape), range(len(A))
+        enough = (b for b in widths if held(A, near(abs(i - j), b, j < sinks)) >= part)
         return width(next(enough, len(A)))
 
     return search
 
 
-def of_earlier(A, near):
-    return (A * np.tril(near)).sum() / len(A)
-
-
 WINDOWS = [
+    (least(near=lambda gap, b, first: gap <= b), "the sinks are exact for every row: count them."),
+    (
+        lambda A, part, sinks: least()(A, part - A[:, :sinks].sum() / len(A), 0),
+        "a sink in the window counts once: take the keys of either kind.",
+    ),
+    (least(near=lambda gap, b, first: (gap <= b) & ~first), "the sinks also hold weight."),
     (least(width=lambda b: b + 1), "one too wide: is the diagonal b = 0?"),
     (least(width=lambda b: b - 1), "one too narrow: this window does not hold the part yet."),
     (least(width=lambda b: 2 * b + 1), "b counts the keys on one side of the query."),
-    (least(of_earlier), "later keys are also in the window: |i − j|, not i − j."),
+    (
+        least(lambda A, near: (A * np.tril(near)).sum() / len(A)),
+        "later keys are also in the window: |i − j|, not i − j.",
+    ),
     (
         least(lambda A, near: (A * near).sum(axis=1).min()),
         "on average over the rows: a single row may have less.",
@@ -41,13 +50,15 @@ WINDOWS = [
 
 @check(mistakes=WINDOWS)
 def narrowest_window(search):
-    """search(A, part) = the least b whose window holds the part of the weight, on average."""
+    """search(A, part, sinks) = the least b whose window and sinks hold the part of the weight."""
     rng, inputs = np.random.default_rng(1502), []
-    for L, sharp, part in ((24, 0.3, 0.8), (17, 0.1, 0.5), (30, 0.05, 0.9), (12, 9.0, 0.2)):
+    sizes = ((24, 0.3, 0.8, 0), (17, 0.1, 0.7, 1), (30, 0.05, 0.9, 3), (12, 9.0, 0.2, 0))
+    for L, sharp, part, sinks in sizes:
         far = np.abs(np.subtract.outer(np.arange(L), np.arange(L)))
         A = rng.exponential(size=(L, L)) * np.exp(-sharp * far)
-        inputs.append((A / A.sum(axis=1, keepdims=True), part))
-    compare(search, least(), inputs, WINDOWS, case="part = {1}")
+        A[:, :sinks] *= 6
+        inputs.append((A / A.sum(axis=1, keepdims=True), part, sinks))
+    compare(search, least(), inputs, WINDOWS, case="part = {1}, sinks = {2}")
 
 
 # One denominator

@@ -181,6 +181,22 @@ def weights_are_shares(p):
     assert np.allclose(found, (2 * near + far[0] + 5 * far[1]) / 8)
 
 
+@claim("""
+    sinks-forgotten: the first keys are exact only where the window holds them
+        near_far: sides = steps(k, width, stop=min(sinks, start)) => sides = []
+""")
+def a_window_without_the_sink_divides_by_too_little(p):
+    """each row puts .6 on token 0, whose value is 0, and .4 on its window: with the sink the output
+    is .4 times the mean of the window, and without it 1/.4 times as long"""
+    rng, (L, d) = np.random.default_rng(89), (300, 8)
+    q, k, v = np.zeros((L, d)), np.zeros((L, d)), rng.normal(size=(L, d))
+    q[:, 0], k[0, 0], v[0] = math.sqrt(d) * math.log(1.5 * 16), 1, 0
+    mean = np.array([v[i - 15 : i + 1].mean(axis=0) for i in range(16, L)])
+    for sinks, share in ((1, 0.4), (0, 1)):
+        found = p.near_far.near_field(q, k, v, 15, sinks=sinks, causal=True)
+        assert np.allclose(found[16:], share * mean)
+
+
 @claim("one-map, band-to-the-left")
 def the_rank_of_normalised_maps_is_less_than_the_sum(p):
     """r maps of F features: rank r (F − 1) + 1, not r F and not r; a band has full rank, and
