@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Random Fourier features: turn an expectation into features
 #
-# > **50 minutes.** Needs: lesson 03 (a kernel is a mean of cosines, and the variance of such a mean), lesson 01 (ridge
+# > **45 minutes.** Needs: lesson 03 (a kernel is a mean of cosines, and the variance of such a mean), lesson 01 (ridge
 # > regression with features and with a kernel).
 # >
 # > Afterwards you can build random Fourier features in both of their forms, predict their error, choose how many you
@@ -78,8 +78,7 @@ show(
 # \varphi(x)^\top\varphi(y) = \frac1m \sum_{i=1}^m \cos\bigl(\omega_i^\top(x - y)\bigr) .$$
 #
 # The equation on the right is exact for every draw. **The mean of $m$ waves of a difference is an inner product of $2m$
-# features of its two points.** The feature map usually goes up, from $d$ coordinates to $F = 2m$ features. What gets
-# smaller is the infinite list of features of lesson 02, or the Gram matrix of many points.
+# features of its two points.** The feature map usually goes up, from $d$ coordinates to $F = 2m$ features.
 #
 # There is a second form, with only one number per clock. Turn all hands of a clock by one more angle, a *phase* $b$
 # drawn uniformly from $[0, 2\pi)$, and read only the cosine. Since $2 \cos A \cos B = \cos(A - B) + \cos(A + B)$,
@@ -244,8 +243,7 @@ show(
 # An RMS error is an average over draws. Can a single draw be much worse? This is unlikely, because the estimate is a
 # mean of $m$ independent cosines, and a cosine is between $-1$ and 1. The mean of such bounded numbers is
 # *concentrated* around its expectation: by Hoeffding's inequality, the probability that it is off by $\varepsilon$ or
-# more is at most $2e^{-m\varepsilon^2/2}$. With 5,000 frequencies, for example, an error of 0.05 or more has a
-# probability of at most $2e^{-6.25}$, less than half a per cent.
+# more is at most $2e^{-m\varepsilon^2/2}$.
 #
 # ## 3. The error of a whole Gram matrix
 #
@@ -341,9 +339,8 @@ print(
 # the landmarks and $x$, and $K_{FF}$ is the Gram matrix of the landmarks (Williams and Seeger, 2000).
 #
 # All methods are tuned in the same way: each keeps the $\gamma$ and $\alpha$ with the smallest error on 2,000
-# validation points. The two random methods are tuned on the first of twelve draws. (For a first guess without
-# validation, the *median heuristic* chooses $\gamma$ so that a pair at the median distance has $r = 1$.) In the table,
-# compare the test errors, and how many points each method has seen.
+# validation points. The two random methods are tuned on the first of twelve draws. In the table, compare the test
+# errors, and how many points each method has seen.
 
 
 # %%
@@ -463,12 +460,10 @@ show(
 
 # %% [markdown]
 # With 10,000 points `Nystroem` is usually ahead of random features, because its own features are built from the data.
-# The Nyström method is often better where the eigenvalues of the Gram matrix decrease fast (Yang et al., 2012). But
-# random features need nothing from the data except a bandwidth, so they can be drawn before the first point arrives.
 #
-# Features need not be better than the kernel to win. Here they win because they can use more data in about the same
-# time. **On synthetic points in three dimensions, with noise larger than the signal, 256 random features with 100,000
-# points beat a tuned Gram matrix of 3,000.**
+# Fourier features win here because they can use more data in about the same time. **On synthetic points in three
+# dimensions, with noise larger than the signal, 256 random features with 100,000 points beat a tuned Gram matrix of
+# 3,000.**
 #
 # So how many waves are enough for a regression? Fewer than for the kernel. With 256 features an entry of the Gram
 # matrix can have an RMS error of up to $1/\sqrt{256} \approx 0.06$, which is more than the median test error after
@@ -501,8 +496,6 @@ show(
 #
 # - [Rahimi & Recht (2007)](references.md#rahimi-2007). Algorithm 1, and a bound on the error of all pairs at once.
 # - [Sutherland & Schneider (2015)](references.md#sutherland-2015). The two variances, and better constants.
-# - [Sriperumbudur & Szabó (2015)](references.md#sriperumbudur-2015). A bound of this kind with the best rates.
 # - [Rudi & Rosasco (2017)](references.md#rudi-2017). How many features learning needs: of the order of
 #   $\sqrt n \log n$.
 # - [Williams & Seeger (2000)](references.md#williams-2000). The Nyström method for kernels.
-# - [Yang et al. (2012)](references.md#yang-2012). A comparison of Nyström and random Fourier features.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Orthogonal random features: spread the directions
 #
-# > **50 minutes.** Needs: lesson 03 (a kernel is a mean of cosines), lesson 04 (features from that mean, and
+# > **45 minutes.** Needs: lesson 03 (a kernel is a mean of cosines), lesson 04 (features from that mean, and
 # > their variance), the QR decomposition.
 # >
 # > Afterwards you can draw directions that are exactly orthogonal and yet Gaussian when taken one at a time, prove
@@ -304,8 +304,7 @@ print(f"mean of the cosines at r = 2.5, d = 4: χ lengths {gauss:.2f}, lengths �
 # smaller. Under the third rule, as under the first, each row alone is $\mathcal{N}(0, I)$ and the rows are orthogonal.
 #
 # **Before you run this:** at $r = 1$ with $m = d = 16$, how much of the gain of orthogonal directions is left if all
-# rows share one χ length: all of it, half of it, or none? It may help to turn $\delta$ at random and keep the frame
-# fixed, which gives the same numbers $\omega_i^\top\delta$ in distribution.
+# rows share one χ length: all of it, half of it, or none? 
 
 # %% tags=["answer"]
 rules = {"chi": orthogonal, "fixed": theory.fixed_norm_mse, "shared": theory.shared_norm_variance}
@@ -332,9 +331,7 @@ for m in (16, 64, 256, 4096):
 #
 # In the table above, fixed lengths have the smallest error at first, 0.053. But as $m$ grows the variance falls while
 # the bias stays, so the ratio rises, and at 4,096 rows it is above 1. **Of the three rules, only a χ length for each
-# row keeps both the mean and the gain, whatever the number of directions.** For another kernel that depends on
-# $\|\delta\|$ alone, draw the lengths $\|\omega\|$ that belong to its spectral density, and pass them to `norms` as an
-# array.
+# row keeps both the mean and the gain, whatever the number of directions.**
 
 # %% [markdown]
 # ## 5. The exact variance at any distance
@@ -355,18 +352,8 @@ for m in (16, 64, 256, 4096):
 # $\omega_1 + \omega_2$ has a uniformly random direction, whatever its length, and by Pythagoras' theorem its squared
 # length is $\chi^2$-distributed with $2d$ degrees of freedom.
 #
-# Now we use the trick of section 2 once more. The entries of a Gaussian vector $g$ have
-# $\mathbb{E}\, g_1^{2k} = 1 \cdot 3 \cdots (2k - 1)$, and its length has
-# $\mathbb{E} \|g\|^{2k} = d (d + 2) \cdots (d + 2k - 2)$. Because direction and length are independent, the ratio of
-# these two moments is the moment of order $2k$ of one coordinate of a uniformly random direction. We multiply it by the
-# same moment of a length with $2d$ degrees of freedom:
-#
-# $$\mathbb{E}\, t^{2k} = 1 \cdot 3 \cdots (2k - 1)\;
-# \frac{2d\, (2d + 2) \cdots (2d + 2k - 2)}{d\, (d + 2) \cdots (d + 2k - 2)} .$$
-#
-# In the series of the cosine, $t^{2k}$ has the coefficient $(-1)^k r^{2k} / (2k)!$, and $(2k)!$ is
-# $1 \cdot 3 \cdots (2k - 1)$ times $2^k k!$. If we average the series term by term and divide each factor of the
-# fraction by 2, we get the series ${}_1F_1$ above.
+# Averaging the series of this cosine term by term, with the moments of $t$ from the trick of section 2, gives
+# ${}_1F_1$.
 #
 # In four dimensions, for example, the series is $e^{-x} (1 - x + x^2/6)$ with $x = r^2/2$, so the covariance is
 # $e^{-x} (1 - x + x^2/6 - e^{-x})$.
@@ -410,10 +397,9 @@ show(
 # ### Where the gain is largest
 #
 # In 64 dimensions orthogonal directions reduce the variance by a factor of more than twenty at $r = 0.4$, and by a
-# factor of ten at $r = 1$. At $r = 2$ between 0.605 and 0.691 of the variance remains in the dimensions of the table.
-# Since the Gaussian $e^{-r^2/2}$ has bandwidth 1, $r$ measures distance in bandwidths. **Orthogonal directions gain
-# most at a distance that falls with the dimension, from 1.55 bandwidths of the Gaussian in the plane to 0.41 in 64
-# dimensions.** At a distance of 3 they save at most 8 per cent.
+# factor of ten at $r = 1$. Since the Gaussian $e^{-r^2/2}$ has bandwidth 1, $r$ measures distance in bandwidths.
+# **Orthogonal directions gain most at a distance that falls with the dimension, from 1.55 bandwidths of the Gaussian in
+# the plane to 0.41 in 64 dimensions.** At a distance of 3 they save at most 8 per cent.
 
 # %% [markdown]
 # ## 6. Handwritten digits

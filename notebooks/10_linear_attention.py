@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Linear attention: move the brackets
 #
-# > **50 minutes.** Needs: attention, the normalised error of an output and the stored heads (lesson 06), positive
+# > **45 minutes.** Needs: attention, the normalised error of an output and the stored heads (lesson 06), positive
 # > features and the shift of keys (lesson 09), Taylor features (lesson 02), the rank of a matrix.
 # >
 # > Afterwards you can compute attention in time and memory proportional to the length, say from which length on this
@@ -327,11 +327,12 @@ for name, method in MAPS.items():
 # rank allows. The nearest matrix of rank $F$ in least squares is the truncated *singular value decomposition* (Eckart
 # and Young, 1936). Because it is computed from $A$ itself, it is not a method for computing attention, but it shows
 # what could be achieved. On six heads of the antibody model, with 122 tokens and $d = 64$, we compare it with elu + 1
-# and with 32 positive features, first with random directions and then with the same directions after training (section
-# 5). Since the values are the identity, the baseline, whose normalised error is 1, gives equal weights to all keys.
+# and with 32 positive features, first with random directions and then with the same directions after training on
+# another antibody (lesson 15). Since the values are the identity, the baseline, whose normalised error is 1, gives
+# equal weights to all keys.
 
 # %%
-q, k, W, _ = data.trained_features()["antibody"]  # shifted keys; W trained as in section 5
+q, k, W, _ = data.trained_features()["antibody"]  # shifted keys; W random, and trained (lesson 15)
 identity = np.eye(122)[None, None]
 
 
@@ -377,22 +378,7 @@ show(
 # the picture elu + 1 shows no stripe, random directions find some stripes and add false ones, and trained directions
 # come closer.
 #
-# ## 5. Train the directions
-#
-# The directions of positive features need not be random. In the last picture they were trained for 300 steps of
-# gradient descent, separately for each head, to bring the rows of weights closer to those of softmax on one antibody
-# (lesson 17 gives the loss). We measure their errors on another antibody, head by head:
-
-# %%
-for name, i in (("random", 0), ("trained", 2)):
-    errors = compare.normalised_error(weights_from(W[:, 0, i]), exact, identity)[:, 0]
-    print(f"32 {name:8}" + "".join(f"{x:7.2f}" for x in errors))
-
-# %% [markdown]
-# **On each of these six heads the trained directions came closer to softmax than the random ones from which they
-# started.** On five heads the result is now better than equal weights, and on one it still is not.
-#
-# ## 6. Padding masks
+# ## 5. Padding masks
 #
 # The sequences of a batch are padded to one length, and a *padding mask*, here a *key mask*, says which keys are real
 # and which are padding. Exact attention gives the padding a score of $-\infty$. Linear attention has no scores, so a
@@ -437,7 +423,7 @@ for name, method in (("elu + 1", MAPS["elu + 1"]), ("positive features", positiv
 #
 # We have moved the brackets, and the cost is now proportional to the length. Is the output still right? In heads that
 # were trained with softmax, feature maps that ignore softmax stay far from it, and elu + 1 is hardly better than
-# $\operatorname{mean}(V)$. Directions that were trained for the head do better, though not on every head. And before we
+# $\operatorname{mean}(V)$. Before we
 # can rely on any features, they must stay finite at any norm, which is the subject of lesson 11.
 #
 # ## Take away
@@ -447,8 +433,6 @@ for name, method in (("elu + 1", MAPS["elu + 1"]), ("positive features", positiv
 # - The time is linear in the length. The counts of multiplications cross at $L = 2m$, or at $4m$ with a causal mask,
 #   and below that length exact attention is cheaper.
 # - In heads trained with softmax, elu + 1 is little better than $\operatorname{mean}(V)$.
-# - On six heads of the antibody model, trained directions come closer to softmax than the random ones that they started
-#   from.
 # - Without a causal mask, the rank of the weights from $F$ features is at most $F$: an upper limit, not a promise.
 # - A padding mask acts on $\varphi(K)$.
 #
@@ -456,7 +440,7 @@ for name, method in (("elu + 1", MAPS["elu + 1"]), ("positive features", positiv
 #
 # - With features of both signs a denominator can be close to zero, and on trained heads this happens with Taylor
 #   features of degree 1.
-# - Sections 4 and 5 look at one antibody and at one draw of directions per head, trained for 300 steps.
+# - Section 4 looks at one antibody and at one draw of directions per head, trained for 300 steps.
 #
 # ## Exercises
 #
