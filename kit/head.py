@@ -42,7 +42,6 @@ TYPED = {
     "18": "whisper, speech recognition, voice, audio",
     "19": "distributed, parallel, many gpus",
     "20": "state space model, ssm, fast weights, memory",
-    "21": "associative recall, hybrid, retrieval",
     "a4": "backward pass, gradient, automatic differentiation",
     "a5": "gpu, cupy, cuda",
     "a6": "quasi monte carlo, low discrepancy",

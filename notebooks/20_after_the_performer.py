@@ -12,7 +12,7 @@
 # and compute that line in chunks. [Lesson 21](21_what_a_state_recalls.ipynb) then measures what such a state recalls.
 #
 # Here $k$ and $q$ are whatever the state receives. If you want a feature map, pass $\varphi(k)$ and $\varphi(q)$. There
-# is no denominator, because a state that only has to recall does not need one (lesson 21).
+# is no denominator, because a state that only has to recall does not need one, as lesson 21 shows.
 
 # %%
 import matplotlib.pyplot as plt
@@ -36,9 +36,9 @@ def apart(a, b):
 # ## 1. A state is a regression that never stops
 #
 # A state $S$ (d, e) answers a query $q$ (d,) with $S^\top q$ (e,). It is therefore a linear map from keys to values,
-# and each token brings a training example for this map: "for the key $k_i$, answer $v_i$". Reading a text is
-# *regression* that receives one example at a time, and a model is a rule that says how to use the next one. Here are
-# three such rules:
+# and each token brings a training example for this map: "for the key $k_i$, answer $v_i$". So reading a text is
+# *regression* with examples that arrive one at a time, and a model is a rule that says how to use the next one. Here
+# are three such rules:
 #
 # $$\text{add: } S + k v^\top, \qquad \text{decay: } aS + k v^\top, \qquad
 # \text{correct: } S + \beta\, k\,(v - S^\top k)^\top .$$
@@ -197,9 +197,9 @@ show(
 #
 # ## 3. The delta rule is a step of gradient descent
 #
-# The delta rule looks invented, but it follows from the regression of section 1. Take the loss of the newest example,
-# $\tfrac12 \|S^\top k - v\|^2$. Its gradient with respect to $S$ is $k\,(S^\top k - v)^\top$, so one step of gradient
-# descent with learning rate $\beta$ leads to
+# The delta rule may look like an invention, but it follows from the regression of section 1. Take the loss of the
+# newest example, $\tfrac12 \|S^\top k - v\|^2$. Its gradient with respect to $S$ is $k\,(S^\top k - v)^\top$, so one
+# step of gradient descent with learning rate $\beta$ leads to
 #
 # $$S - \beta\, k\,(S^\top k - v)^\top = (1 - \beta k k^\top)\, S + \beta\, k v^\top .$$
 #
@@ -233,7 +233,7 @@ print("bits ", *(f"{bit:2d}" for bit in bits))
 print("state", *(f"{row:2.0f}" for row in to_host(rows)[:, 0]))
 
 # %% [markdown] tags=["answer"]
-# Whether the number of ones is odd: at each 1 the factor is $1 - 2 = -1$, which changes the sign.
+# It says whether the number of ones is odd, because at each 1 the factor is $1 - 2 = -1$, which changes the sign.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 bits = np.random.default_rng(4).integers(2, size=200)
@@ -253,9 +253,9 @@ print("two steps per token count the ones modulo 3:", bool((turns == np.cumsum(b
 # two rows, counts modulo 3. In our notation nothing is new: each token becomes several tokens, and only the last of
 # them is read.
 #
-# The other idea is to change what is trained. In *test-time training* (Sun et al., 2024) the state is itself a model, a
-# linear one or a small neural network, and each token takes a gradient step on its weights while the text is read. With
-# a linear model and the loss above, this step is the delta rule again.
+# A second idea is to let the state be a larger model. In *test-time training* (Sun et al., 2024) it is a linear map or
+# a small neural network, and while the text is read, each token takes a gradient step on its weights. With a linear
+# model and the loss above, this step is the delta rule again.
 #
 # ## 4. One line, ten models
 #

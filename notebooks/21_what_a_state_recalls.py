@@ -173,7 +173,7 @@ for pairs in (16, 32, 64, 128, 256):
 #
 # The gate of decay and the strength of the delta rule are chosen for each task on 40 texts, and judged on five other
 # sets of 40. The table shows the fraction of symbols recalled: means over the five sets and, in brackets, the distance
-# of the farthest set. At the end, "mean off" subtracts the mean of the keys so far, as lesson 15 does.
+# of the farthest set. In the last line, "mean off" subtracts the mean of the keys so far, as lesson 15 does.
 #
 # **Before you run this:** softmax here has no positions. Can it do all five tasks?
 
@@ -236,11 +236,15 @@ trial, *judges = (tasks(np.random.default_rng([8, i])) for i in range(6))
 
 
 def judged(task, rule, options):
-    """The option that recalls most of the trial, and what it recalls in the other sets."""
+    """The option that recalls most of the trial, and what it recalls in each other set."""
     tried = [recalled(trial[task], rule, *x) for x in options if len(options) > 1] or [1]
     best = options[np.argmax(tried)]
-    read = np.array([recalled(texts[task], rule, *best) for texts in judges])
-    return best, f"{read.mean():.2f} ({np.abs(read - read.mean()).max():.2f})"
+    return best, np.array([recalled(texts[task], rule, *best) for texts in judges])
+
+
+def spread(x):
+    """The mean, and the distance of the farthest set."""
+    return f"{x.mean():.2f} ({np.abs(x - x.mean()).max():.2f})"
 
 
 print(f"{'':27}" + "".join(f"{rule:23}" for rule in RULES).rstrip())
@@ -249,14 +253,14 @@ for task in trial:
     for rule, options in RULES.items():
         best, read = judged(task, rule, options)
         chosen = {"decay": f", a = {best[-1]}", "delta": f", β = {best[0]}"} if best else {}
-        words += f"{read + chosen.get(rule, ''):23}"
+        words += f"{spread(read) + chosen.get(rule, ''):23}"
     print(f"{task:27}{words.rstrip()}")
-shut = {rule: judged("64 pairs, then 16 new", "gate", RULES[rule])[1] for rule in ("add", "delta")}
-off = {
-    rule: judged("24 very similar keys", "mean off", RULES[rule])[1] for rule in ("add", "delta")
-}
-print(f"64 pairs, then 16 new, a gate of 0 between: add {shut['add']}, delta {shut['delta']}")
-print(f"24 very similar keys, their mean off: add {off['add']}, delta {off['delta']}")
+for task, rule, cure in (
+    ("64 pairs, then 16 new", "gate", "a gate of 0 between"),
+    ("24 very similar keys", "mean off", "their mean off"),
+):
+    add, delta = (spread(judged(task, rule, RULES[of])[1]) for of in ("add", "delta"))
+    print(f"{task}, {cure}: add {add}, delta {delta}")
 
 # %% [markdown] tags=["answer"]
 # Softmax does three of the five tasks. Where keys are repeated it fails, because without positions it averages all

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from performer_course import recurrent, theory
+from tests.claims.test_recurrent import unit
 from tests.lessons import definitions
 from tools.notebooks import NOTEBOOKS
 
@@ -24,21 +25,15 @@ def recall():
         yield names
 
 
-def unit(rng, *shape):
-    x = rng.normal(size=shape)
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
-
-
 # What it says of states
 
 
 @pytest.mark.parametrize(("length", "grows"), [(1.0, False), (1.41, False), (1.6, True)])
 def test_a_state_grows_where_beta_times_the_square_of_the_key_is_above_two(length, grows):
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        k, v = unit(rng, 256, 16), rng.normal(size=(256, 4))
-        S, _ = recurrent.recurrence(k, length * k, v, 1.0)
-        assert (np.abs(S).max() > 1e3) == grows
+    rng = np.random.default_rng(0)
+    k, v = unit(rng, 5, 256, 16), rng.normal(size=(5, 256, 4))
+    S, _ = recurrent.recurrence(k, length * k, v, 1.0)
+    assert ((np.abs(S).max(axis=(1, 2)) > 1e3) == grows).all()
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])
@@ -47,11 +42,10 @@ def test_steps_of_strength_two_count_ones_modulo_any_number(n):
     bits, angle = np.random.default_rng(0).integers(2, size=200), np.pi / n
     keys = np.array([[1, 0], [np.cos(angle), np.sin(angle)]]) if n > 2 else np.ones((1, 1))
     k, steps = np.tile(keys, (200, 1)), len(keys)
-    strength, q = np.repeat(2.0 * bits, steps), np.eye(steps)[[0] * 200 * steps]
-    rows = recurrent.delta_attention(q, k, 0 * k, strength, state=np.eye(steps))[steps - 1 :: steps]
-    turns = 2 * np.pi * np.cumsum(bits) / n
-    expected = np.stack([np.cos(turns), -np.sin(turns)], axis=1)[:, :steps]
-    np.testing.assert_allclose(rows, expected, atol=1e-12)
+    q, beta = np.eye(steps)[[0] * 200 * steps], np.repeat(2.0 * bits, steps)
+    rows = recurrent.delta_attention(q, k, 0 * k, beta, state=np.eye(steps))[steps - 1 :: steps]
+    turns = np.exp(-2j * angle * np.cumsum(bits))
+    np.testing.assert_allclose(rows.T, [turns.real, turns.imag][:steps], atol=1e-12)
 
 
 def test_blocks_below_the_diagonal_have_the_rank_of_the_state():
@@ -66,7 +60,7 @@ def test_comba_erases_what_the_state_says_before_the_gate(lesson):
     rng, S = np.random.default_rng(2), np.zeros((6, 3))
     k, v, beta = unit(rng, 40, 6), rng.normal(size=(40, 3)), rng.uniform(size=40)
     token = -rng.exponential(0.5, size=40)
-    given = {"xp": np, "k": k, "beta": beta, "token": token}
+    given = {"k": k, "beta": beta, "token": token}
     p = definitions(LESSON, {"xp", "erased"}, given)["erased"]
     for i, a in enumerate(np.exp(token)):  # as fla's kernel
         S = a * S + beta[i] * np.outer(k[i], v[i] - 0.8 * k[i] @ S)
@@ -76,23 +70,14 @@ def test_comba_erases_what_the_state_says_before_the_gate(lesson):
 # Levels
 
 
-@pytest.mark.parametrize("L", [1, 2, 16, 128])
-def test_levels_are_those_of_the_halving_and_their_states_give_the_masked_table(lesson, L):
-    level = lesson["level_of"](L)
-    expected = np.full((L, L), -1)
-    np.fill_diagonal(expected, 0)
-    half, n = 1, 1
-    while half < L:  # by halving: late tokens meet early ones
-        for s in range(0, L, 2 * half):
+def test_the_level_of_a_pair_is_that_of_the_halving(lesson):
+    """The late tokens of a block of 2^n meet its early ones at level n."""
+    expected = np.where(np.tri(128) > 0, 0, -1)
+    for n in range(1, 8):
+        half = 2 ** (n - 1)
+        for s in range(0, 128, 2 * half):
             expected[s + half : s + 2 * half, s : s + half] = n
-        half, n = 2 * half, n + 1
-    np.testing.assert_array_equal(level, expected)
-    rng = np.random.default_rng(L)
-    q, k, v, weights = (rng.normal(size=(L, m)) for m in (5, 5, 3, n))
-    table = np.take_along_axis(weights, np.maximum(level, 0), axis=1)
-    dense = np.tril(table * (q @ k.T)) @ v
-    found = lesson["by_levels"](q, k, v, weights)
-    np.testing.assert_allclose(found, dense, atol=1e-12)
+    np.testing.assert_array_equal(lesson["level_of"](128), expected)
 
 
 def test_a_row_reads_a_state_for_each_one_among_its_digits_and_its_weights_fade_as_a_power(lesson):
@@ -129,14 +114,6 @@ def test_the_delta_rule_at_its_best_holds_more_than_adding_up_to_two_keys_a_dime
             assert (errors(n, d, 1.0)[0] < adding) == (load < 1)
 
 
-def test_an_old_answer_of_the_delta_rule_is_off_by_more_than_none_and_still_of_use():
-    rng = np.random.default_rng(3)
-    k, v = unit(rng, 500, 128, 32), unit(rng, 500, 128, 16)
-    answers = (k @ recurrent.recurrence(k, k, v, 1.0)[0])[:, 104]  # at age 23
-    errors = [((part * answers - v[:, 104]) ** 2).sum(axis=1).mean() for part in (1, 0.5)]
-    assert errors[1] < 0.8 < 0.98 < errors[0]
-
-
 def test_equal_rows_cure_positive_features_of_long_keys_and_no_features_help_short_ones(recall):
     rng, features = np.random.default_rng(6), recall["features"]
     maps = {"positive": features.positive, "equal": recall["equal_rows"], "waves": features.fourier}
@@ -151,23 +128,21 @@ def test_equal_rows_cure_positive_features_of_long_keys_and_no_features_help_sho
 
 
 def test_with_its_strength_chosen_the_delta_rule_is_level_with_adding_or_ahead(recall):
-    trial, *sets = (recall["tasks"](np.random.default_rng([4, i])) for i in range(6))
+    recall["trial"], *recall["judges"] = (
+        recall["tasks"](np.random.default_rng([4, i])) for i in range(6)
+    )
 
     def read(task, name, rule=None):
-        """The shares of five sets, by the option that reads most of a sixth."""
-        options = recall["RULES"][name]
-        tried = [recall["recalled"](trial[task], rule or name, *x) for x in options]
-        best = options[np.argmax(tried)]
-        return np.array([recall["recalled"](given[task], rule or name, *best) for given in sets])
+        return recall["judged"](task, rule or name, recall["RULES"][name])[1]
 
-    found = {task: {name: read(task, name) for name in recall["RULES"]} for task in trial}
+    found = {task: {name: read(task, name) for name in recall["RULES"]} for task in recall["trial"]}
     different, turns, mixed, document, alike = found.values()
     assert -0.01 < (different["delta"] - different["add"]).mean() < 0.04
     assert (different["add"] - different["delta, β = 1"]).min() > 0.2
     for repeated, ahead in ((turns, 0.02), (mixed, 0.2)):
         assert (repeated["delta"] - repeated["decay"]).mean() > ahead
         assert repeated["softmax"].mean() < 0.15  # it averages all values of a key
-    _, _, _, new, same = trial
+    *_, new, same = recall["trial"]
     assert 0.995 < read(new, "add", "gate").mean() > document["delta"].max()
     assert (document["delta"] - document["decay"]).mean() < 0.03
     assert max(x.mean() for rule, x in alike.items() if rule != "softmax") < 0.15
@@ -199,25 +174,18 @@ def test_the_states_that_are_trained_are_those_of_the_package(recall):
     k, v, q = keys[tokens[:, :-1]], p["value"][tokens[:, 1:]], keys[asked]
     gate = -np.log1p(np.exp(p["gate"]))[tokens[:, 1:]]
     strength = 1 / (1 + np.exp(-p["strength"]))[tokens[:, 1:]]
+    rows, sharp, scores = {}, np.exp(p["sharp"]), q @ np.swapaxes(k, 1, 2)
     for rule, given in {"add": (None,), "decay": (None, gate), "delta": (strength,)}.items():
-        S, _ = recurrent.recurrence(k, k, v, *given)
+        rows[rule] = q @ recurrent.recurrence(k, k, v, *given)[0]
+    p["far"], p["late"] = np.full(1, -0.3), np.full(1, -0.7)
+    far = np.exp(-0.3) * q @ recurrent.recurrence(k[:, :23], k[:, :23], v[:, :23])[0]
+    rows["window and state"] = np.exp(sharp * (scores[..., 23:] - 1)) @ v[:, 23:] + far
+    for rule, late in (("softmax", 0), ("softmax, slope", np.exp(-0.7))):
+        weights = np.exp(sharp * scores + late * np.arange(31))
+        rows[rule] = weights @ v / weights.sum(axis=-1, keepdims=True)
+    for rule, of in rows.items():
         found = recall["scores"](rule, p, tokens, asked)
-        np.testing.assert_allclose(found, q @ S @ p["answer"], atol=1e-10)
-
-    p["far"], p["late"], sharp = np.full(1, -0.3), np.full(1, -0.7), np.exp(p["sharp"])
-    before, last = (slice(0, 23), slice(23, 31))  # of 31 writes, the last eight
-    S, _ = recurrent.recurrence(k[:, before], k[:, before], v[:, before])
-    near = np.exp(sharp * (q @ np.swapaxes(k[:, last], 1, 2) - 1)) @ v[:, last]
-    weights = np.exp(sharp * (q @ np.swapaxes(k, 1, 2)))
-    for rule, rows in {
-        "window and state": near + np.exp(-0.3) * q @ S,
-        "softmax": weights @ v / weights.sum(axis=-1, keepdims=True),
-        "softmax, slope": (weights := weights * np.exp(np.exp(-0.7) * np.arange(31)))
-        @ v
-        / weights.sum(axis=-1, keepdims=True),
-    }.items():
-        found = recall["scores"](rule, p, tokens, asked)
-        np.testing.assert_allclose(found, rows @ p["answer"], atol=1e-10)
+        np.testing.assert_allclose(found, of @ p["answer"], atol=1e-10)
 
 
 def test_what_was_recorded_of_trained_rules_is_what_the_lesson_says(recall):

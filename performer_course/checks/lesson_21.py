@@ -8,12 +8,12 @@ from ._judge import check, compare
 # A state that decays
 
 
-def fading(bias=lambda r: (1 - r) ** 2, noise=lambda r: (r**2).sum() - r**2, first=0):
-    """The errors of n pairs, what remains of a value being a to its age, plus `first`."""
+def fading(bias=lambda r: (1 - r) ** 2, noise=lambda r: (r**2).sum() - r**2, first=0, step=1):
+    """The errors of n pairs, where r = a to the age, plus `first`, remains of a value."""
 
     def errors(n, d, a):
-        remaining = a ** np.arange(first, n + first)
-        return bias(remaining) + noise(remaining) / d
+        r = a ** np.arange(first, n + first)
+        return (bias(r) + noise(r) / d)[::step]
 
     return errors
 
@@ -25,7 +25,7 @@ FADING = [
     (fading(noise=lambda r: r.sum() - r), "squared errors add: the noise fades by the square."),
     (fading(noise=lambda r: len(r) - 1), "the noise of the other pairs fades as well."),
     (fading(first=1), "a pair does not fade by its own gate: the newest is whole."),
-    (lambda n, d, a: fading()(n, d, a)[::-1], "the newest pair has age 0: reversed?"),
+    (fading(step=-1), "the newest pair has age 0: reversed?"),
 ]
 
 
@@ -39,17 +39,12 @@ def decay_recall(recall):
 # A strength for a task
 
 
-def chosen(
-    expected=np.dot,
-    add=theory.scaled_recall,
-    pick=np.argmin,
-    give=lambda strengths, best: strengths[best],
-):
+def chosen(expected=np.dot, add=theory.scaled_recall, give=lambda strengths, best: strengths[best]):
     """The strength of least error, or 0 where adding has less."""
 
     def choose(n, d, odds, strengths):
         errors = [expected(odds, theory.delta_recall(n, d, float(b))) for b in strengths]
-        best = pick(errors)
+        best = np.argmin(errors)
         return give(strengths, best) if errors[best] < add(n, d) else 0.0
 
     return choose
@@ -68,26 +63,19 @@ CHOSEN = [
 @check(mistakes=CHOSEN)
 def strength_for(choose):
     """choose(n, d, odds, strengths): the strength of least expected error, or 0 to add."""
-    tenths = np.arange(1, 11) / 10
-
-    def recent(horizon):
-        odds = np.exp(-np.arange(96) / horizon)
-        return odds / odds.sum()
-
-    def window(n, first, last):
-        return np.where((np.arange(n) >= first) & (np.arange(n) < last), 1 / (last - first), 0.0)
-
-    newest_or_old = window(60, 0, 1) / 2 + window(60, 30, 60) / 2
-    cases = [
-        (96, 24, recent(5), tenths),
-        (96, 24, recent(15), tenths),
-        (10, 24, window(10, 0, 10), np.roll(tenths, 3)),
-        (96, 24, window(96, 0, 96), tenths),
-        (96, 24, window(96, 80, 96), tenths[::-1]),
-        (60, 24, newest_or_old, tenths),
-        (6, 24, window(6, 0, 6), tenths[:2]),
-        (96, 24, window(96, 80, 96), tenths[8:]),
-        (64, 16, window(64, 12, 20), tenths[::-1]),
-    ]
-    words = "n = {}, d = {}"
-    compare(choose, chosen(), cases, CHOSEN, rtol=1e-7, case=words)  # a strength may be a float32
+    tenths, cases = np.arange(1, 11) / 10, []
+    for n, d, first, last, strengths in (
+        (96, 24, 0, 5, tenths),
+        (96, 24, 0, 20, tenths),
+        (10, 24, 0, 10, np.roll(tenths, 3)),
+        (96, 24, 0, 96, tenths),
+        (96, 24, 80, 96, tenths[::-1]),
+        (60, 24, 0, 60, tenths),
+        (6, 24, 0, 6, tenths[:2]),
+        (96, 24, 80, 96, tenths[8:]),
+        (64, 16, 12, 20, tenths[::-1]),
+    ):
+        age = np.arange(n)
+        cases.append((n, d, ((age >= first) & (age < last)) / (last - first), strengths))
+    # a strength may be a float32
+    compare(choose, chosen(), cases, CHOSEN, rtol=1e-7, case="n = {}, d = {}")

@@ -102,7 +102,6 @@ def a_gate_may_close_to_any_depth(p):
         single = [None if x is None else x.astype(np.float32) for x in (q, k, v, beta, log_decay)]
         with np.errstate(over="ignore", invalid="ignore"):
             rows = rows_of(p, *single)
-        assert np.all(np.isfinite(rows)), depth
         assert np.abs(rows - expected).max() < 1e-5 * np.abs(expected).max(), depth
 
 
@@ -155,8 +154,6 @@ def a_run_of_tokens_is_a_map_and_maps_join(p):
         for i, j in ((1, 2), (30, 64), (65, 89)):
             a, b, c = part(0, i), part(i, j), part(j, L)
             left, right = r.then(r.then(a, b), c), r.then(a, r.then(b, c))
-            for x in (*left, *right):
-                assert np.all(np.isfinite(x))
             for found in (left, right):
                 assert np.abs(found.A - whole.A).max() < 1e-12
                 assert np.abs(found.B - whole.B).max() < 1e-12
@@ -166,16 +163,6 @@ def a_run_of_tokens_is_a_map_and_maps_join(p):
         after, _ = r.recurrence(q, k, v, beta, log_decay, erase=erase, state=S)
         A = whole.A if whole.A.shape[-1] > 1 else whole.A * np.eye(D)
         assert np.abs(A @ S + whole.B - after).max() < 1e-12
-
-
-def recalled(k, v, beta):
-    """Squared errors (N, n) of N states that have seen n pairs, asked with each of their keys, the
-    newest first: additive, or by the delta rule."""
-    S = np.zeros((len(k), k.shape[2], v.shape[2]))
-    for i in range(k.shape[1]):
-        u = v[:, i] if beta is None else beta * (v[:, i] - np.einsum("nd,nde->ne", k[:, i], S))
-        S += k[:, i, :, None] * u[:, None, :]
-    return ((k @ S - v) ** 2).sum(-1)[:, ::-1]
 
 
 @claim("""
@@ -193,6 +180,10 @@ def what_a_state_recalls_is_known(p):
     """n unit keys in random directions, 4,000 states: additive (n−1)/d, scaled at best
     (n−1)/(d+n−1), delta by age, least squares 1 − d/n: |z| < 5"""
     rng, t, N = np.random.default_rng(104), p.theory, 4000
+
+    def recalled(k, v, beta):  # (N, n), the newest first
+        return ((k @ p.recurrent.recurrence(k, k, v, beta)[0] - v) ** 2).sum(-1)[:, ::-1]
+
     for n, d, beta in ((20, 8, 1.0), (12, 8, 0.5), (5, 3, 1.5)):
         k, v = unit(rng, N, n, d), unit(rng, N, n, 6)
         spread = np.sqrt(N)

@@ -9,16 +9,11 @@ from tests.exercises.shared import exercises
 RIGHT, WRONG = {}, {}
 
 
-def by_subtraction(i):
-    """Takes the lowest 1 of i away, one after the other."""
-    found = [1]
-    while i:
-        found.append(i & -i)
-        i &= i - 1
-    return np.array(found)
+def by_text(i):
+    return [1] + [2**n for n, digit in enumerate(f"{i:b}"[::-1]) if digit == "1"]
 
 
-RIGHT["blocks_of"] = [by_subtraction]
+RIGHT["blocks_of"] = [by_text]
 
 
 def with_the_package(q, k, a):
