@@ -106,6 +106,25 @@ def speech_heads() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return _stored("speech_heads", *"qkv")
 
 
+def language_heads(part: str = "lesson") -> dict[str, np.ndarray]:
+    """{"q", "k", "v"}: heads of SmolLM2-135M-Instruct on a text, rotated; "tokens", as texts.
+
+    part: "lesson", four heads on pass keys: of block 11, local; 7, whose sinks are " the" and " ";
+    14, on the first token; 18, which fetches; with "keys" and "queries", trained features [W, b] of
+    each, (4, 64, 65); or "card", three others on prose. "heads": block and number of each. Shape:
+    (heads, L, d) = (4, 512, 64) or (3, 320, 64); causal, unscaled, float64. Error: stored in half
+    precision. Cost: one file, 0.8 MB. Raises: ValueError for another part. Source:
+    `python -m tools.record.language`.
+    """
+    if part not in ("lesson", "card"):
+        raise ValueError(f'part must be "lesson" or "card", got {part!r}')
+    names = ("q", "k", "v") + ("keys", "queries") * (part == "lesson")
+    file = "language_heads" if part == "lesson" else "language_card"
+    with np.load(FOLDER / f"{file}.npz") as stored:
+        found = {name: stored[name] for name in ("tokens", "heads")}
+    return dict(zip(names, _stored(file, *names), strict=True)) | found
+
+
 def antibody_directions() -> np.ndarray:
     """[ω, b]: directions and a weight for each, trained for every head of AntiBERTy.
 

@@ -125,11 +125,12 @@ def clusters(centres):
 def features(W):
     """far of `near`: φ(k) = softmax(W k + b), φ(q) = exp(W'q + b') √d; W, W': [W, b] of each block.
 
-    W: a pair of (blocks, G, m, d + 1) and (blocks, heads, m, d + 1).
+    W: {"keys": (blocks, G, m, d + 1), "queries": (blocks, heads, m, d + 1)}.
     """
 
     def far(i):
-        A, B = W[0][i], W[1][i].reshape(len(W[0][i]), -1, *W[1][i].shape[1:])
+        A, B = W["keys"][i], W["queries"][i]
+        B = B.reshape(len(A), -1, *B.shape[1:])
 
         def phi_k(k):
             t = k @ A[..., :-1].swapaxes(-1, -2) + A[:, None, :, -1]
