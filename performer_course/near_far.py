@@ -9,18 +9,23 @@ mean of the parts; in `joint_attention` near and far keys share one denominator.
 import functools
 import itertools
 import math
+from typing import NamedTuple
 
 import array_api_compat
 from jaxtyping import Float
 
 from ._arguments import (
+    VALUE_POWER,
     check_attention,
     check_count,
     check_finite,
     check_floating,
+    check_keys,
+    check_kind,
     check_lead,
     check_library,
     check_number,
+    check_shape,
     check_tokens,
 )
 from ._blocks import THREADS_FROM, each_head, masked_part, steps, sum_dtype
@@ -68,7 +73,8 @@ def near_field(
     """
     arguments = check_attention(q, k, v, key_mask)
     xp, L = array_api_compat.array_namespace(q), q.shape[-2]
-    near = _check_near(band, sinks, q, k)
+    check_tokens(q, k)
+    near = _check_near(band, sinks, q.shape[-2])
 
     def sums(q, k, v, key_mask, _):
         for _, rows in _near_rows(xp, q, k, v, key_mask, near, causal):
@@ -89,10 +95,8 @@ def _near_rows(xp, q, k, v, key_mask, near, causal, far_logits=None):
     """
     (L, d), dtype, (band, sinks) = q.shape[-2:], sum_dtype(xp, q, k, v), near
     size, width = (GPU_ROWS, GPU_KEYS) if is_on_gpu(q) else (ROWS, KEYS)
-    outside, later = (
-        functools.lru_cache(maxsize=4)(functools.partial(_outside, xp, q, dtype, band, causal))
-        for band, causal in ((band, causal), (L, True))
-    )
+    causal, outside = bool(causal), functools.partial(_outside, xp, q, dtype)
+    outside = functools.lru_cache(maxsize=8)(outside)  # a few masks serve most blocks
     for part in steps(q, size):
         queries = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d)
         rows = empty_state(xp, queries.shape[:-1], v.shape[-1] + 1, q, dtype)
@@ -102,24 +106,24 @@ def _near_rows(xp, q, k, v, key_mask, near, causal, far_logits=None):
         for seen in sides + steps(k, width, start=start, stop=stop):
             keys, values, mask = masked_part(xp, k, v, key_mask, seen, dtype)
             at = queries.shape[-2], keys.shape[-2], part.start - seen.start
-            far = None if seen in sides else outside(*at, min(at[1], max(0, sinks - seen.start)))
+            first = min(at[1], max(0, sinks - seen.start))  # how many of these keys are sinks
+            far = None if seen in sides else outside(band, causal, *at, first)
             if far is None or far_logits is None:
                 logits = logits_of(xp, queries, keys, far, mask)
             else:
                 low = 0.0 if mask is None else mask_logits(xp, mask, dtype)[..., None, :]
                 logits = logits_of(xp, queries, keys, None, mask)
                 if causal:  # later keys are not far keys: no row sees them
-                    low = low + later(*at)
+                    low = low + outside(L, True, *at)
                 logits = xp.where(far == 0, logits, far_logits[..., part, None] + low)
             rows = weighted_sums(xp, logits, values_and_ones(xp, values, mask), rows)
         yield part, rows
 
 
-def _check_near(band, sinks, q, k):
-    """(band, sinks), each at most L. Raises: ValueError unless both are ≥ 0 and L = S."""
-    check_tokens(q, k)
-    given = (check_count(band, "band", least=0), check_count(sinks, "sinks", least=0))
-    return tuple(min(n, q.shape[-2]) for n in given)
+def _check_near(band, sinks, most=math.inf):
+    """(band, sinks), each at most `most`. Raises: ValueError unless both are integers ≥ 0."""
+    given = (band, "band"), (sinks, "sinks")
+    return tuple(min(check_count(n, name, least=0), most) for n, name in given)
 
 
 def _outside(xp, like, dtype, band, causal, rows, keys, diagonal, sinks=0):
@@ -211,7 +215,8 @@ def joint_attention(
     """
     far = [] if centres is None else [centres]
     q, k, v, key_mask, centres = check_attention(q, k, v, key_mask, *far, called="centres")
-    near = _check_near(band, sinks, q, k)
+    check_tokens(q, k)
+    near = _check_near(band, sinks, q.shape[-2])
     if centres is not None:
         return _joint(_log_weights, q, k, v, key_mask, centres, near, causal)
 
@@ -241,8 +246,99 @@ def joint_favor_attention(
     features of a chunk. Source: as `joint_attention`.
     """
     q, k, v, key_mask, W = check_attention(q, k, v, key_mask, W)
-    near = _check_near(band, sinks, q, k)
+    check_tokens(q, k)
+    near = _check_near(band, sinks, q.shape[-2])
     return _joint(_log_features, q, k, v, key_mask, W, near, causal)
+
+
+class Window(NamedTuple):
+    """What later causal rows need of the keys so far: of constant size, however many there were.
+
+    k, v: the first `sinks` keys and the last band + 1, with their values. Sk = Σ k and
+    Sz = Σ [v, 1] over the keys between, which have left the window: their mean is the mean key.
+    """
+
+    k: Float[Array, "... n d"]
+    v: Float[Array, "... n e"]
+    Sk: Float[Array, "... 1 d"]
+    Sz: Float[Array, "... 1 e+1"]
+
+
+def window_state(k: Key, v: Value, band: int, *, sinks: int = 0) -> Window:
+    """The Window after a prompt's keys, with which `follow_window` decodes.
+
+    Shape: at most sinks + band + 1 keys, for each head of k and v, in their dtype; sums in float32
+    at least. Error: exact to rounding. Cost: O(S (d + e)). Source: Xiao et al. (2023), §3.2; the
+    sums are this course's.
+    """
+    xp, (band, sinks) = check_keys(k, v, None), _check_near(band, sinks)
+    lead = check_lead(k, v, names="k and v")
+    k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (k, v))
+    first = Window(k[..., :-1, :], v[..., :-1, :], 0.0, 0.0)
+    return _appended(xp, first, k[..., -1:, :], v[..., -1:, :], band, sinks)
+
+
+def follow_window(
+    state: Window,
+    q: Query,
+    k: OwnKey,
+    v: OwnValue,
+    band: int,
+    *,
+    sinks: int = 0,
+    mean_key: bool = False,
+) -> tuple[Window, Rows]:
+    """The Window after L more tokens, and their causal rows, one token after another.
+
+    The rows are those of `near_field` or, with `mean_key`, of `joint_attention` with one mean key,
+    where all tokens so far come at once. k and v have the heads of `state`, q may have more. band
+    and sinks: those of `window_state`. Shape: the Window's; (..., L, e), dtype that of q, k, v.
+    Error: exact to rounding. Cost: O(L (band + sinks) (d + e)), whatever the number of keys.
+    Source: as `window_state`.
+    """
+    queries, *_ = check_attention(q, k, v, None)  # (..., H, L, d)
+    check_tokens(q, k)
+    _check_window(state, k, v)
+    xp, (band, sinks) = array_api_compat.array_namespace(q), _check_near(band, sinks)
+    d, lead, heads = q.shape[-1], queries.shape[:-2], state.k.shape[-3:-2]
+    k, v = (xp.broadcast_to(x, (*state.k.shape[:-2], *x.shape[-2:])) for x in (k, v))
+    # The n query heads that share a key head see the same keys: rows of one product, (..., n, d).
+    shape = (*lead[:-1], *heads, math.prod(lead[-1:]) // (math.prod(heads) or 1), d)
+    dtype, rows = sum_dtype(xp, *state, q, k, v), []
+    for i in range(q.shape[-2]):
+        here = slice(i, i + 1)
+        state = _appended(xp, state, k[..., here, :], v[..., here, :], band, sinks)
+        keys, values, _ = masked_part(xp, state.k, state.v, None, slice(None), dtype)
+        query = xp.astype(xp.reshape(queries[..., i, :], shape), dtype, copy=False) / math.sqrt(d)
+        sums = logits_of(xp, query, keys, None, None)
+        sums = weighted_sums(xp, sums, values_and_ones(xp, values))
+        if mean_key:
+            mean = normalised(xp, xp.concat([state.Sk, state.Sz[..., -1:]], axis=-1))
+            sums = _with_mean(xp, sums, xp.sum(query * mean, axis=-1), state.Sz)
+        rows.append(xp.reshape(normalised(xp, sums.Sz), (*lead, 1, v.shape[-1])))
+    return state, xp.astype(xp.concat(rows, axis=-2), xp.result_type(q, k, v), copy=False)
+
+
+def _appended(xp, state, k, v, band, sinks):
+    """The Window after one more token: a key before its band joins the sums, but no sink does."""
+    gone = slice(sinks, max(sinks, state.k.shape[-2] - band))
+    dtype = sum_dtype(xp, state.k, state.v, k, v)
+    keys, values, _ = masked_part(xp, state.k, state.v, None, gone, dtype)
+    Sk = state.Sk + xp.sum(keys, axis=-2, keepdims=True)
+    Sz = state.Sz + xp.sum(values_and_ones(xp, values), axis=-2, keepdims=True)
+    pairs = (state.k, k), (state.v, v)
+    parts = ([old[..., :sinks, :], old[..., gone.stop :, :], new] for old, new in pairs)
+    return Window(*(xp.concat(part, axis=-2) for part in parts), Sk, Sz)
+
+
+def _check_window(state, k, v):
+    """Raises: ValueError unless the Window fits the keys k and values v of later tokens."""
+    check_kind(state, Window, "state")
+    lead, n = check_lead(k, v, names="k and v"), "n"
+    for name, x, new in zip(("k", "v", "Sk", "Sz"), state, (k, v, k, v), strict=True):
+        shape = (*lead, n, new.shape[-1] + (name == "Sz"))
+        check_shape(x, f"state.{name}", shape, new, name, power=VALUE_POWER)
+        n = x.shape[-2] if name == "k" else 1
 
 
 def _joint(logs, q, k, v, key_mask, far, near, causal):
@@ -306,9 +402,13 @@ def _mean_key_rows(q, k, v, key_mask, near, causal):
     after = [*itertools.accumulate(reversed(after))][::-1]
     exact = _near_rows(xp, q, k, v, key_mask, near, causal, g)
     for (part, rows), *sums in zip(exact, before, *([] if causal else [after]), strict=True):
-        Sz = sum(sums)
-        c = xp.where(Sz[..., -1] > 0, g[..., part], lowest(xp, dtype))
-        yield added(xp, rows, State(c, Sz)).Sz
+        yield _with_mean(xp, rows, g[..., part], sum(sums)).Sz
+
+
+def _with_mean(xp, rows, g, Sz):
+    """The sums of these rows and of far keys, Sz, that all have the logit g of each row."""
+    c = xp.where(Sz[..., -1] > 0, g, lowest(xp, g.dtype))
+    return added(xp, rows, State(c, Sz))
 
 
 def _mean_logits(xp, q, k, key_mask, near, causal, dtype):

@@ -54,9 +54,12 @@ def surface() -> list[Case]:
             for options in dict.fromkeys((choices[0], choices[-1])):
                 arguments = example(function, np.random.default_rng(0), options)
                 found.append(case(" ".join((label(function), *options)), function, arguments))
-    for function in (near_far.joint_attention, near_far.joint_favor_attention):
-        given = example(function, np.random.default_rng(0), ("sinks", "causal"), batch=(4,))
-        given |= {name: given[name][:2] for name in "kv"}  # two key heads for four query heads
+    own = near_far.joint_attention, near_far.joint_favor_attention, near_far.follow_window
+    for function in own:
+        options = ("sinks", "causal", "mean_key")
+        given = example(function, np.random.default_rng(0), options, batch=(4,))
+        few = {name: given[name] for name in ("k", "v", "state") if name in given}
+        given |= tree_map(lambda x: x[:2], few)  # two key heads for four query heads
         found.append(case(f"{label(function)}, grouped queries", function, given))
     config = transformer.Config(**CONFIG, attention="favor")
     arguments = example(transformer.forward, np.random.default_rng(0), ("key_mask",))

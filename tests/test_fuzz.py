@@ -352,7 +352,8 @@ def test_entries_of_any_size_give_no_nan_and_infinity_is_refused(function, dtype
 # Of these the dtype of a result depends; all others are cast.
 DECIDE = {"q", "k", "v", "x", "y", "phi_q", "phi_k", "state", "a", "b", "first", "second", "params"}
 WIDE = {f"attention.{name}" for name in ("init_state", "absorb", "relative_variance")}
-WIDE |= {"recurrent.chunk_map", *(n for n in map(examples.label, functions()) if "naive" in n)}
+WIDE |= {"near_far.window_state", "recurrent.chunk_map"}
+WIDE |= {*(n for n in map(examples.label, functions()) if "naive" in n)}
 PUTS = {"NumPy": lambda x: x}
 if importlib.util.find_spec("torch"):
     PUTS["PyTorch"] = importlib.import_module("torch").asarray

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from performer_course import features, naive, near_far
 from performer_course.attention import linear_attention
-from performer_course.near_far import far_field, fmm_attention, joint_attention, near_field
+from performer_course.near_far import (
+    far_field,
+    fmm_attention,
+    follow_window,
+    joint_attention,
+    near_field,
+    window_state,
+)
 
 from .textbook import qkv, softmax_by_rows
 
@@ -193,7 +200,44 @@ def test_joint_rows_need_no_square(way):
     assert peak < 16 * 2**20  # L × L would be 256 MiB
 
 
+# One token at a time
+
+
+@pytest.mark.parametrize("mean_key", [False, True], ids=["window", "mean key"])
+@pytest.mark.parametrize("heads", [((), ()), ((6,), ()), ((2, 6), (3,)), ((2, 6), (2, 1))], ids=str)
+@pytest.mark.parametrize("near", [(0, 0), (3, 4), (5, 20), (100, 2)], ids="{0[0]}, {0[1]}".format)
+def test_decoded_in_any_parts_the_rows_are_the_causal_ones(near, heads, mean_key):
+    (q, *_), (_, k, v) = (qkv(40, lead=lead) for lead in heads)
+    near = dict(zip(("band", "sinks"), near, strict=True))
+    expected = (joint_attention if mean_key else near_field)(q, k, v, **near, causal=True)
+    for start in (1, 5, 38):
+        state, most = window_state(k[..., :start, :], v[..., :start, :], **near), sum(near.values())
+        for part in (slice(start, start + 1), slice(start + 1, 40)):
+            new = [x[..., part, :] for x in (q, k, v)]
+            state, rows = follow_window(state, *new, **near, mean_key=mean_key)
+            np.testing.assert_allclose(rows, expected[..., part, :], rtol=1e-9, atol=1e-12)
+            assert state.k.shape == (*k.shape[:-2], min(part.stop, most + 1), k.shape[-1])
+
+
+def test_a_window_keeps_the_dtype_and_its_sums_are_in_single_precision():
+    q, k, v = qkv(300, dtype=np.float16)
+    state, rows = follow_window(
+        window_state(k[:9], v[:9], 5), q[9:], k[9:], v[9:], 5, mean_key=True
+    )
+    assert [x.dtype for x in (*state, rows)] == [*["f2"] * 2, *["f4"] * 2, "f2"]
+    expected = naive.joint_attention(q, k, v, 5, causal=True)[9:]
+    np.testing.assert_allclose(rows, expected, atol=2e-3)
+
+
 # Bad input
+
+
+def test_a_window_of_other_heads_or_widths_is_refused():
+    q, k, v = qkv(9, lead=(4,))
+    for lead, wrong in (((2,), {}), ((4,), {"d": 5}), ((4,), {"e": 2})):
+        state = window_state(*qkv(9, lead=lead, **wrong)[1:], 3)
+        with pytest.raises(ValueError, match=r"^state\.[kv] must have shape \(4, "):
+            follow_window(state, q, k, v, 3)
 
 
 @pytest.mark.parametrize("attend", [near_field, joint_attention])
