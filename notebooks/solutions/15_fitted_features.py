@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 15: the decision card
+# # Exercises 15: features fitted to a head
 #
 # Lesson: `15_fitted_features.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

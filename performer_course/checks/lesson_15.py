@@ -1,4 +1,4 @@
-"""Lesson 15, when to use it."""
+"""Lesson 15, features fitted to a head."""
 
 from functools import partial
 
@@ -137,13 +137,8 @@ def centred_estimates(estimate):
 
 def lonely(far, crowd, n=20, others=1):
     """n keys, of which `others` are at `far` and the rest at `crowd`; all queries are 0."""
-
-    def make():
-        k = np.full((n, 1), crowd)
-        k[:others] = far
-        return np.zeros((n, 1)), k
-
-    return make
+    k = np.repeat([[far], [crowd]], [others, n - others], axis=0)
+    return lambda: (np.zeros((n, 1)), k)
 
 
 AS_IT_SHOULD = "it goes from {:.3g} to {:.3g}, no increase: which pair dominates the mean of e^t?"

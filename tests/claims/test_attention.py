@@ -114,12 +114,12 @@ def foretold_and_measured(p, rng, q, k, v, m):
         data: None, None], W, kind => None, None], W[:, :, [0, 2, 1, 3]], kind
     unscaled, norm-forgotten
 """)
-def trained_directions_do_it_and_need_the_weights_they_were_trained_with(p):
+def trained_directions_do_it_and_are_worse_without_the_weights_they_were_trained_with(p):
     """on heads of six kinds, away from what was trained on: training the directions brings the
     error of the weights further down than training b alone, in at least 9 of 10 cases, and to
     within a twelfth of training both, by medians; with b = 0 what was trained with both is worse,
-    by the median of each kind. Lesson 17's features: 0.6 of mean(V)'s error at most on six antibody
-    heads and two chains, above it with b = 0"""
+    and still ahead of trained b, by the median of each kind. Lesson 17's features: 0.6 of mean(V)'s
+    error at most on six antibody heads and two chains, above it with b = 0"""
     for kind, (q, k, W, causal) in p.data.trained_features().items():
         if kind == "speech":
             q = q[:, :, ::5]
@@ -129,7 +129,7 @@ def trained_directions_do_it_and_need_the_weights_they_were_trained_with(p):
         assert directions < min(weights, drawn), kind
         assert (error[2] < error[1]).mean() >= 0.9, kind
         assert abs(directions - both) < 1 / 12, kind
-        assert without > both + 0.02, kind
+        assert both + 0.02 < without < weights, kind
     q, k, _ = p.data.antibody_heads()
     W = p.data.antibody_directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]
     assert map_error(p, q, k, W, False).max() < 0.6

@@ -1,4 +1,4 @@
-"""Lesson 15, when to use it: right answers in any form, and what no mistake is."""
+"""Lesson 15, features fitted to a head: right answers in any form, and what no mistake is."""
 
 import numpy as np
 
