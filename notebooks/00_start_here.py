@@ -220,16 +220,16 @@ PATH = {
     "03": "Bochner's theorem", "04": "Fourier features", "05": "orthogonal features",
     "06": "attention", "08": "the softmax kernel", "09": "positive features",
     "10": "linear attention", "11": "stable features", "12": "causal linear attention",
-    "15": "the decision card", "18": "speech",
+    "14": "near-and-far attention", "18": "speech",
 }  # fmt: skip
 BRANCHES = {
     "a7": ("03", "more on kernels"), "a6": ("05", "structured projections"),
     "07": ("06", "transformers"), "a2": ("09", "a published figure"), "a1": ("10", "errata"),
     "a8": ("10", "fast sums"), "13": ("11", "the Performer"), "19": ("12", "many machines"),
     "a5": ("12", "GPUs"), "20": ("12", "after the Performer"),
-    "14": ("12", "near-and-far attention"), "16": ("15", "training"),
-    "17": ("15", "a pretrained model"), "a4": ("15", "associative memory"),
-    "21": ("15", "what a state recalls"),
+    "15": ("14", "fitted features"), "16": ("14", "training"),
+    "17": ("14", "a pretrained model"), "a4": ("14", "associative memory"),
+    "21": ("14", "what a state recalls"),
 }  # fmt: skip # branch: the lesson above it, its name
 AFTERNOON = ("00", "06", "09", "10", "18")
 PARTS = {"kernels": "03", "random features": "05", "attention": "12", "models": "18"}  # the last

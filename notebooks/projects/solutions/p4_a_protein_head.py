@@ -43,7 +43,7 @@
 # they followed worst. Every query sees all $L = 122$ tokens of its chain, which are 120 residues and one token at each
 # end; $d = 64$.
 #
-# On the proteins nothing gets faster, because 122 tokens are too few (lesson 15, question 1 of the card). The question
+# On the proteins nothing gets faster, because 122 tokens are too few (question 1 of the decision card). The question
 # is whether the *answer* survives, because a longer protein would need that. Cost counts in task 7, in two heads with
 # 1,500 tokens.
 #
