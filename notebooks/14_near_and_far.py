@@ -234,7 +234,7 @@ for kind, x in window.items():
 #
 # With few different representatives no far pair has to be computed, because all queries share the sums of the values.
 # The smallest choice is a single one, the *mean key* (with a causal mask, the mean of the keys before the window). Next
-# come $C$ *centres*, found by *k-means*: assign each key to its nearest centre, move each centre to the mean of its
+# come $C$ *cluster centres*, found by *k-means*: assign each key to its nearest centre, move each centre to the mean of its
 # keys, and repeat. Each key is then represented by its nearest centre. A third method gives the far keys the weights
 # $\varphi(q_i)^\top \varphi(k_j)$ of positive features. `near_far.joint_attention` and `near_far.joint_favor_attention`
 # compute all this in linear time.
