@@ -2,7 +2,7 @@
 # # Speech: replace the attention of a recogniser and listen
 #
 # > **50 minutes.** Needs: lessons 09 (positive features), 10 (linear attention), 11 (how large the error will be) and
-# > 15 (centred features).
+# > 14 (windows).
 # >
 # > Afterwards you can replace the attention of a trained speech recogniser, tell from its transcripts what the
 # > replacement has lost, decide which keys have to be exact and which can be summarised, and say how much time that
@@ -336,8 +336,8 @@ show(
 #
 # What happens when every head uses random features? Before we listen, let us predict the answer with lesson 09. With
 # $z = (q + k)\,d^{-1/4}$, positive features of $m$ independent directions estimate the weight of a pair with the
-# relative variance $(e^{\|z\|^2} - 1)/m$, which should be small compared with 1. Centring the keys (lesson 15) makes
-# $z$ shorter on average, so we centre them and take the median of $\|z\|^2$ over many pairs in each of our two heads.
+# relative variance $(e^{\|z\|^2} - 1)/m$, which should be small compared with 1. Shifting the keys (lesson 09) makes
+# $z$ shorter on average, so we shift them and take the median of $\|z\|^2$ over many pairs in each of our two heads.
 
 # %%
 x, y = (a * 64**-0.25 for a in (q, k))  # (2, 1500, 64)
