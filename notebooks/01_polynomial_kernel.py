@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Polynomial kernels: separate circles with a plane
 #
-# > **40 minutes.** Needs: inner products, matrices, partial derivatives, least squares, a little Python.
+# > **35 minutes.** Needs: inner products, matrices, partial derivatives, least squares, a little Python.
 # >
 # > Afterwards you can map points to features, replace the feature map by a kernel, fit a model from inner products
 # > alone, and say when explicit features are cheaper.
@@ -42,9 +42,7 @@ inner, outer = labels > 0, labels < 0
 
 # %% [markdown]
 # Let us try lines by brute force. We take 3,600 directions. Along each of them we sort the points and cut after every
-# point, so each direction gives 200 lines. If the points before the cut include $s$ more inner points than outer ones,
-# then calling this side "inner" classifies $100 + s$ points correctly, and calling it "outer" classifies $100 - s$
-# correctly.
+# point, so each direction gives 200 lines.
 #
 # **Before you run this:** a circle of points lies inside another, and guessing gets half of the points right.
 # What fraction does the best of 720,000 straight lines get right: 0.5, 0.7 or 0.9?
@@ -53,8 +51,8 @@ inner, outer = labels > 0, labels < 0
 turn = np.linspace(0, np.pi, 3600, endpoint=False)
 height = points @ np.stack([np.cos(turn), np.sin(turn)])  # (200, 3600), along each direction
 order = np.argsort(height, axis=0)  # from the lowest point up
-surplus = np.cumsum(labels[order], axis=0)  # s, after each point
-right = 100 + np.abs(surplus)
+surplus = np.cumsum(labels[order], axis=0)  # inner minus outer points before each cut
+right = 100 + np.abs(surplus)  # the side is called after its majority
 print(f"best of {right.size:,} lines: {right.max():.0f} of 200 right, {right.max() / 200:.3f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -90,8 +88,8 @@ show(
 #
 # ## 2. A map to three dimensions, where a plane works
 #
-# What distinguishes the two circles is the squared radius $x_1^2 + x_2^2$. It is not a linear function of $x$, but it is
-# linear in the squares. So let us give each point its products of degree two as new coordinates:
+# What distinguishes the two circles is the squared radius $x_1^2 + x_2^2$. It is not a linear function of $x$, but it
+# is linear in the squares. So let us give each point its products of degree two as new coordinates:
 #
 # $$\varphi(x) = \bigl(x_1^2,\; \sqrt{2}\, x_1 x_2,\; x_2^2\bigr).$$
 #
@@ -99,8 +97,8 @@ show(
 # explains the factor $\sqrt 2$.
 #
 # A plane in $\mathbb{R}^3$ is the set where $w^\top \varphi(x) + b = 0$, with a normal vector $w$ and an offset $b$. We
-# choose both by least squares, so that $w^\top \varphi(x_i) + b$ is as close to the labels $t_i$ as possible. Where it is
-# positive, we classify a point as inner.
+# choose both by least squares, so that $w^\top \varphi(x_i) + b$ is as close to the labels $t_i$ as possible. Where it
+# is positive, we classify a point as inner.
 
 
 # %%
@@ -202,9 +200,9 @@ show(
 # = (x_1 y_1 + x_2 y_2)^2 = (x^\top y)^2 .$$
 #
 # The left side is computed in $\mathbb{R}^3$, the right side in $\mathbb{R}^2$. Try it with $x = (1, 2)$ and
-# $y = (3, \tfrac12)$. With the feature map, $(1, 2\sqrt2, 4)$ and $(9, \tfrac32\sqrt2, \tfrac14)$ have the inner product
-# $9 + 6 + 1 = 16$. Without it, $x^\top y = 3 + 1 = 4$, and the square of 4 is 16. The factor $\sqrt2$ is needed because
-# $x_1 x_2$ occurs twice in the square, once in each order.
+# $y = (3, \tfrac12)$. With the feature map, $(1, 2\sqrt2, 4)$ and $(9, \tfrac32\sqrt2, \tfrac14)$ have the inner
+# product $9 + 6 + 1 = 16$. Without it, $x^\top y = 3 + 1 = 4$, and the square of 4 is 16. The factor $\sqrt2$ is needed
+# because $x_1 x_2$ occurs twice in the square, once in each order.
 #
 # A function $K(x, y)$ that is the inner product of features is called a *kernel*, and $(x^\top y)^2$ is the
 # *polynomial kernel* of degree 2. For $d$ coordinates and any degree $p$ we multiply out in the same way:
@@ -213,20 +211,12 @@ show(
 # = \sum_{i_1, \dots, i_p} (x_{i_1} \cdots x_{i_p})\, (y_{i_1} \cdots y_{i_p}) .$$
 #
 # So the features are all *monomials* of degree $p$, that is, all products of $p$ coordinates. A product that occurs $N$
-# times may be kept once, multiplied by $\sqrt N$. **However many features there are, their inner product takes one inner
-# product of $x$ and $y$, and one power.** To include the lower degrees as well, we give every point one more coordinate,
-# equal to 1. The kernel is then $(x^\top y + 1)^p$.
+# times may be kept once, multiplied by $\sqrt N$. **However many features there are, their inner product takes one
+# inner product of $x$ and $y$, and one power.** To include the lower degrees as well, we give every point one more
+# coordinate, equal to 1. The kernel is then $(x^\top y + 1)^p$.
 #
-# In the package, the feature map is `features.monomials` and the kernel is `kernels.polynomial`. Here are both, on the
-# two points above.
-
-# %%
-one, other = xp.asarray([[1.0, 2.0]]), xp.asarray([[3.0, 0.5]])
-by_map = features.monomials(one, 2) @ xp.matrix_transpose(features.monomials(other, 2))
-by_kernel = kernels.polynomial(one, other, degree=2)
-print(f"feature map {to_host(by_map)[0, 0]:.4f}, kernel {to_host(by_kernel)[0, 0]:.4f}")
-
-# %% [markdown]
+# In the package, the feature map is `features.monomials` and the kernel is `kernels.polynomial`.
+#
 # ## 4. Ridge regression sees only inner products
 #
 # Can we fit a model with inner products alone? In section 2 we needed the features. Let us fit once more, with the
@@ -244,9 +234,9 @@ print(f"feature map {to_host(by_map)[0, 0]:.4f}, kernel {to_host(by_kernel)[0, 0
 # $$(K + \alpha I)\, c = t, \qquad \text{and the prediction is} \qquad
 # w^\top \varphi(x) = \sum_j c_j\, K(x_j, x) .$$
 #
-# The equation has exactly one solution, because $K$ has no negative eigenvalue (lesson 02). No feature appears any more,
-# neither in the equation nor in the prediction. **Ridge regression sees its data only through inner products, so a
-# kernel can take the place of the features.** This form is called *kernel ridge regression*.
+# The equation has exactly one solution, because $K$ has no negative eigenvalue (lesson 02). No feature appears any
+# more, neither in the equation nor in the prediction. **Ridge regression sees its data only through inner products, so
+# a kernel can take the place of the features.** This form is called *kernel ridge regression*.
 #
 # Here are both forms with $(x^\top y + 1)^2$. One of its six features is the constant 1, whose weight plays the role of
 # the offset $b$.
@@ -265,9 +255,8 @@ c = xp.linalg.solve(K + alpha * xp.eye(200), t)  # a weight for each point
 by_kernel = kernels.polynomial(new, x, 2, offset=1.0) @ c
 
 # %% [markdown]
-# **Before you run this:** with $(x^\top y + 1)^2$ and 200 points, there are 6 weights to solve for with the features
-# and 200 with the kernel. How far apart will the two predictions be: not at all, by a few per cent, or by more, because
-# 200 weights can fit more than 6?
+# **Before you run this:** there are 6 weights to solve for with the features and 200 with the kernel. How far apart will
+# the two predictions be?
 
 # %% tags=["answer"]
 print("new point       with 6 weights   with 200 weights")
@@ -279,8 +268,7 @@ for point, few, many in zip(*map(to_host, (new, by_features, by_kernel)), strict
 # lifted points, and the result is the same $w$.
 
 # %% [markdown]
-# Other models share this property. The support vector machine, for example, which looks for the plane with the widest
-# margin between two classes, also sees its data only through $K$ (appendix a7).
+# The support vector machine of appendix a7 also sees its data only through $K$.
 #
 # ## 5. What explicit features cost
 #
@@ -289,8 +277,7 @@ for point, few, many in zip(*map(to_host, (new, by_features, by_kernel)), strict
 # factors $x_1$, stars between the first and the second bar are factors $x_2$, and so on; stars after the last bar are
 # factors 1. With $d = 3$ and $p = 4$, for example, $\star\star|\,|\star|\star$ is $x_1^2\, x_3$. Each choice of the $p$
 # positions of the stars, out of $d + p$ positions in all, is one feature, so the number of features is
-#
-# $$F = \binom{d + p}{p} .$$
+# $F = \binom{d + p}{p}$.
 #
 # The next table shows how fast this number grows, with a row for each $d$ and a column for each degree. **Before you
 # run this:** how many features are there at degree 3 for images of 28 × 28 = 784 pixels: about eight thousand, eight
@@ -308,39 +295,12 @@ for d in (2, 16, 64, 784):  # 64: images of 8 × 8 pixels
 # The kernel needs one inner product and one power for each pair of images, whatever the degree. This is an argument for
 # the kernel. But what if the number of points grows? The Gram matrix $K$ has $n^2$ entries and $\Phi$ has $nF$, where
 # $F$ does not depend on $n$. Besides, we often need only the product of $K$ with a vector $v$. Then we can move the
-# brackets, $K v = (\Phi\, \Phi^\top)\, v = \Phi\, (\Phi^\top v)$, and no value of the kernel is computed. The picture
-# shows $K$ and $\Phi$ to scale, for degree 2 in 16 dimensions.
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-F = math.comb(16 + 2, 2)
-print(f"F = {F}: for 100,000 points, K has {100_000 / F:.1f} times as many entries as Φ")
-fig, ax = plt.subplots(figsize=(11, 4.4))
-start, sizes = 0, (F // 3, F, 3 * F)
-for n in sizes:
-    ax.add_patch(plt.Rectangle((start, 0), n, n, facecolor=COLORS[0], edgecolor="black"))
-    ax.add_patch(
-        plt.Rectangle((start + n + 15, 0), F, n, facecolor=COLORS[4], edgecolor="black", hatch="//")
-    )
-    ax.text(start + n / 2, n + 8, "$K$", ha="center")
-    ax.text(start + n + 15 + F / 2, n + 8, r"$\Phi$", ha="center")
-    ax.text(start + (n + 15 + F) / 2, -55, f"$n = {n}$", ha="center")
-    start += n + F + 110
-ax.set(xlim=(-20, start - 90), ylim=(-70, 3 * F + 55), aspect="equal")
-ax.axis("off")
-show(
-    fig,
-    caption="Both matrices have one row per point. K grows in both directions, Φ only in one.",
-    alt="Three pairs of rectangles to scale, for "
-    + ", ".join(map(str, sizes))
-    + f" points: a square K of n times n entries beside a hatched rectangle Φ of n times {F}. "
-    "K has " + ", ".join(f"{n / F:.2g}" for n in sizes) + " times as many entries as Φ.",
-)
-
-# %% [markdown]
-# As soon as there are more points than features, $\Phi$ is the smaller of the two, and for 100,000 points the Gram
-# matrix has 653.6 times as many entries. **With few points and many features, use the kernel; with many points and few
-# features, use the features.** In attention the points are the words of a text, and what makes a long text slow is the
-# kernel of all pairs. So we shall look for few features, and in lesson 10 we move the brackets.
+# brackets, $K v = (\Phi\, \Phi^\top)\, v = \Phi\, (\Phi^\top v)$, and no value of the kernel is computed.
+#
+# As soon as there are more points than features, $\Phi$ is the smaller of the two. **With few points and many features,
+# use the kernel; with many points and few features, use the features.** In attention the points are the words of a
+# text, and what makes a long text slow is the kernel of all pairs. So we shall look for few features, and in lesson 10
+# we move the brackets.
 #
 # ## 6. Prints and negatives
 #
@@ -389,21 +349,6 @@ for kind in ("prints", "mixture"):
         print(f" ({min(accuracies):.3f} to {max(accuracies):.3f})")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-by_sign = []
-for choice in range(5):  # the mixtures of the table, degree 1
-    rng = np.random.default_rng(choice)
-    order, sign = rng.permutation(1797), rng.choice([-1, 1], size=(1797, 1))
-    seen, asked = order[:1200], order[1200:]
-    right = read((sign * grey)[seen], digit[seen], (sign * grey)[asked], 1) == digit[asked]
-    surplus = np.array([sign[seen][digit[seen] == k].sum() for k in range(10)])  # of prints
-    usual = sign[asked, 0] * surplus[digit[asked]] > 0
-    by_sign.append((right[usual].mean(), right[~usual].mean()))
-more, fewer = np.mean(by_sign, axis=0)
-print(
-    f"mixture degree 1: {more:.3f} of images with the sign that most training images of their digit"
-)
-print(f"have, {fewer:.3f} of images with the other sign")
-
 both = np.concatenate([grey[asked[:8]], -grey[asked[:8]]])  # prints, then their negatives
 truth = np.tile(digit[asked[:8]], 2)
 readings = [read(images[seen], digit[seen], both, degree) for degree in (1, 2)]
@@ -433,12 +378,9 @@ show(
 # Why? Degree 1 predicts $w^\top x$ for a print and $-w^\top x$ for its negative. The digit with the largest prediction
 # for the print has the smallest prediction for the negative, so degree 1 cannot read both correctly, whatever the
 # penalty $\alpha$. It does not learn much either: if every print came with its negative, both with the same label, the
-# best weights would be $w = 0$. In the mixture, each digit has by chance a few more prints than negatives, or fewer,
-# and the weights learn the more frequent sign of each digit: degree 1 correctly reads 0.456 of the images with that
-# sign, and 0.064 of the others. Degree 3 has the same problem, because it is also odd in $x$. But a product of two
+# best weights would be $w = 0$. Degree 3 has the same problem, because it is also odd in $x$. But a product of two
 # pixels does not change when both change their sign: $(-x_i)(-x_j) = x_i x_j$. **The kernel $(x^\top y)^2$ does not see
-# the sign of an image, so it reads negatives as well as prints.** As with the two circles, the feature map makes the
-# problem linear, and the kernel gives us its inner products cheaply.
+# the sign of an image, so it reads negatives as well as prints.**
 #
 # Attention compares all pairs of tokens, and each comparison is the value of a kernel: an inner product of features
 # that we need not write down. Lesson 02 asks which functions are such inner products.

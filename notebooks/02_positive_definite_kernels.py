@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Positive definite kernels: test whether a function is an inner product
 #
-# > **50 minutes.** Needs: lesson 01 (features, kernels, ridge regression from inner products), eigenvalues
+# > **45 minutes.** Needs: lesson 01 (features, kernels, ridge regression from inner products), eigenvalues
 # > of symmetric matrices, the series of $e^t$.
 # >
 # > Afterwards you can test whether a function can be an inner product of features, say what goes wrong in a
@@ -160,12 +160,17 @@ print(f"K(x₁, x₂) = {K[0, 1]:.4f}, from the eigenvectors {phi[0] @ phi[1]:.4
 #
 # The first three depend on $x$ and $y$ only through their difference. Such kernels are called *shift-invariant*,
 # because they do not change when both points are shifted by the same vector. The *softmax kernel* is not
-# shift-invariant. Its name comes from attention (lesson 00), which turns scores $s_1, \dots, s_n$ into positive weights with the sum 1,
-# $e^{s_j} / \sum_l e^{s_l}$. These weights are called the *softmax* of the scores, and because a score is an inner
-# product, up to a scale, the kernel is the numerator of a weight.
+# shift-invariant. Its name comes from attention, where its values, divided by their sum, are the weights
+# (lesson 00). It depends on how close the two points are, but also on their lengths: it grows without bound in the
+# direction of $y$. Section 6 separates the two effects.
 #
-# **Before you run this:** fix $y = (1, 0.5)$, and let $x$ range over a square, with both coordinates between −3 and 3.
-# The three shift-invariant kernels are largest at $x = y$. Where is the softmax kernel largest?
+# Are these four functions really kernels? Let us test them on a lattice of $8 \times 8$ points in the plane. As a fifth
+# candidate we take the *tent* $\max(0, 1 - \|\delta\|)$, which falls linearly with the distance and is 0 from distance
+# 1 on.
+#
+# **Before you run this:** does the tent $\max(0, 1 - \|\delta\|)$ have a negative eigenvalue on a lattice in the plane
+# with neighbours 0.7 apart, and with neighbours 0.8 apart? To make $c^\top G\, c$ small, try weights of +1 and −1, like
+# the colours of a chessboard.
 
 
 # %% tags=["answer"]
@@ -179,50 +184,6 @@ def four(x, y):
     }
 
 
-side = np.linspace(-3, 3, 121)
-square = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-hills = four(xp.asarray(square), xp.asarray([[1.0, 0.5]]))
-for name, values in hills.items():
-    at = square[np.argmax(values)]
-    print(f"{name:10} largest at ({at[0]:.1f}, {at[1]:.1f}), where it is {values.max():.3g}")
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-fig, axes = plt.subplots(1, 4, figsize=(13, 3.9), sharey=True)
-for ax, (name, values) in zip(axes, hills.items(), strict=True):
-    ax.imshow(values.reshape(121, 121), extent=(-3, 3, -3, 3), origin="lower", vmin=0)
-    ax.plot(1, 0.5, "o", markersize=11, mfc="none", mec="white", mew=2.5, linestyle="none")
-    ax.set(title=f"{name}, 0 to {values.max():.0f}", xlabel="$x_1$")
-    ax.set(xticks=[-2, 0, 2], yticks=[-2, 0, 2])
-    ax.grid(visible=False)
-axes[0].set_ylabel("$x_2$")
-peak = square[np.argmax(hills["softmax"])]
-show(
-    fig,
-    caption="Each kernel is bright where it is large; the white ring marks y.",
-    alt="Four kernels K(x, y) as pictures over the square of all x; a ring marks y. The Gaussian is a round "
-    "spot on the ring, the Laplacian a diamond, the Cauchy kernel a spot with four arms. The softmax "
-    f"kernel is brightest in the corner ({peak[0]:.0f}, {peak[1]:.0f}), where it is {hills['softmax'].max():.0f}; "
-    f"at the ring it is {math.exp(1.25):.1f}.",
-)
-
-# %% [markdown] tags=["answer"]
-# The softmax kernel is largest in the corner (3, 3), where it is 90, because no other point of the square has a larger
-# inner product with $y$.
-
-# %% [markdown]
-# The softmax kernel depends on how close the two points are, but also on their lengths: it grows without bound in the
-# direction of $y$. Section 6 separates the two effects.
-#
-# Are these four functions really kernels? Let us test them on a lattice of $8 \times 8$ points in the plane. As a fifth
-# candidate we take the *tent* $\max(0, 1 - \|\delta\|)$, which falls linearly with the distance and is 0 from distance
-# 1 on.
-#
-# **Before you run this:** does the tent $\max(0, 1 - \|\delta\|)$ have a negative eigenvalue on a lattice in the plane
-# with neighbours 0.7 apart, and with neighbours 0.8 apart? To make $c^\top G\, c$ small, try weights of +1 and −1, like
-# the colours of a chessboard.
-
-
-# %% tags=["answer"]
 def tent(x):
     """max(0, 1 − ‖x_i − x_j‖) of points x (n, d), as (n, n)."""
     return np.maximum(0, 1 - np.linalg.norm(x[:, None, :] - x[None, :, :], axis=-1))
@@ -375,22 +336,14 @@ show(
 #
 # There are infinitely many of them, and those up to degree $p$ are called *Taylor features*. **The inner product of
 # Taylor features is the Taylor series of $e^s$, truncated after degree $p$ and evaluated at $s = x^\top y$.** Let us
-# compute them by hand for two coordinates and degree 2. As in lesson 01, the equal products $x_1 x_2$ and $x_2 x_1$
-# become one feature with a factor $\sqrt2$, which cancels the $1/\sqrt{2!}$:
-
+# compute them for two coordinates. As in lesson 01, equal products such as $x_1 x_2$ and $x_2 x_1$ become one feature.
 
 # %%
-def taylor_by_hand(x):
-    """Six features of x = (x₁, x₂), up to degree 2."""
-    return np.array([1, *x, x[0] ** 2 / 2**0.5, x[0] * x[1], x[1] ** 2 / 2**0.5])
-
-
-x, y = np.array([1.0, 0.5]), np.array([0.5, 1.0])
-print(f"degree 2:  6 features, {taylor_by_hand(x) @ taylor_by_hand(y):.5f} by hand")
+x, y = xp.asarray([[1.0, 0.5]]), xp.asarray([[0.5, 1.0]])
 for p in (2, 4, 8):
-    phi_x, phi_y = (to_host(features.taylor(xp.asarray(z[None]), p))[0] for z in (x, y))
-    print(f"degree {p}: {len(phi_x):2d} features, {phi_x @ phi_y:.5f} by features.taylor")
-print(f"exp(xᵀy) = {np.exp(x @ y):.5f}")
+    phi_x, phi_y = (to_host(features.taylor(z, p))[0] for z in (x, y))
+    print(f"degree {p}: {len(phi_x):2d} features, {phi_x @ phi_y:.5f}")
+print(f"exp(xᵀy) = {np.exp(to_host(x)[0] @ to_host(y)[0]):.5f}")
 
 # %% [markdown]
 # At $s = 1$ eight degrees are enough for five decimals. The larger $|s|$ is, the more degrees are needed, because the
@@ -413,10 +366,9 @@ print(f"at s = 20, the degrees up to 20 miss {missed:.2f} of exp(20)")
 # still miss nearly half of $e^{20}$, 0.44 of it, because the largest terms are those around $k = 20$.
 
 # %% [markdown]
-# Degree 2, with 2,145 features in 64 dimensions, is within reach, but the number of features grows quickly with the
-# degree. Random features behave differently: for two points at a given distance and a given accuracy, the number that
-# we need does not depend on the dimension (lesson 04). Distances between queries and keys, however, usually grow with
-# the dimension (lesson 08).
+# The number of Taylor features grows quickly with the degree. Random features behave differently: for two points at a
+# given distance and a given accuracy, the number that we need does not depend on the dimension (lesson 04). Distances
+# between queries and keys, however, usually grow with the dimension (lesson 08).
 #
 # ## 6. Softmax is a Gaussian between two norms
 #

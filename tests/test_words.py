@@ -15,7 +15,7 @@ from tools.lesson import FENCE, Cell, Lesson, Output, Section, paths, questions,
 
 GIVEN = {
     "00": {"0.9": "of a quiz"},
-    "01": {"100": "half of 200"},
+    "01": {"100": "half of 200", "16": "9 + 6 + 1"},
     "04": {"0.06": "1/√256", "0.01": "1/√10,000", "4,950": "pairs of 100", "70": "√4,950"}
     | {"5,000": "1/(2 · 0.01²)", "64": "of the digits"},
     "05": {"64": "of an example"},
