@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Bochner's theorem: read the spectrum of a kernel
 #
-# > **50 minutes.** Needs: lesson 02 (Gram matrices, and which sums of kernels are kernels), integrals,
+# > **45 minutes.** Needs: lesson 02 (Gram matrices, and which sums of kernels are kernels), integrals,
 # > complex numbers, the normal distribution.
 # >
 # > Afterwards you can state Bochner's theorem with its hypotheses and prove half of it, find the
@@ -30,10 +30,8 @@ xp = get_backend()
 #
 # Which functions of $x - y$ can we prove to be kernels right away? We start with a single wave on the line,
 # $\cos(\omega(x - y))$. Its frequency $\omega$ is an *angular frequency*, measured in radians per unit of length, as
-# everywhere in this course. The cosine of a difference splits into two products:
-#
-# $$\cos(\omega(x - y)) = \cos\omega x \cos\omega y + \sin\omega x \sin\omega y .$$
-#
+# everywhere in this course. The cosine of a difference splits into two products,
+# $\cos(\omega(x - y)) = \cos\omega x \cos\omega y + \sin\omega x \sin\omega y$.
 # The right side is the inner product of two features of $x$ with the same two features of $y$, so a wave is a kernel.
 # Lesson 02 also showed that a weighted sum of kernels is a kernel if no weight is negative.
 #
@@ -79,10 +77,7 @@ show(
 # Can a sum of waves be a kernel even though one of its weights is negative? To find out, we use the period of the sum
 # to bend the line into a ring of length 8. Put 16 equally spaced points on the ring, and let $c_n$ and $s_n$ be the
 # vectors of the values of $\cos\omega_n x$ and $\sin\omega_n x$ at these points. By the identity above, the Gram matrix
-# for the weights $w_n$ is
-#
-# $$K = \sum_{n=0}^{3} w_n \bigl( c_n c_n^\top + s_n s_n^\top \bigr) .$$
-#
+# for the weights $w_n$ is $K = \sum_{n=0}^{3} w_n \bigl( c_n c_n^\top + s_n s_n^\top \bigr)$.
 # On the ring all these vectors are orthogonal to one another, so the formula is an eigenvalue decomposition of $K$,
 # except that its eigenvectors are not scaled to length 1. Each of them has squared length 8, apart from $c_0$, whose
 # squared length is 16, and $s_0$, which is zero.
@@ -135,20 +130,11 @@ for last in (0.04, -0.04):
 #   $k(\delta) = \mathbb{E}[\cos(\omega^\top\delta)]$.
 #
 # In probability theory $\mathbb{E}[e^{i\omega^\top\delta}]$, as a function of $\delta$, is called the *characteristic
-# function* of the random vector $\omega$. So a continuous shift-invariant kernel with $k(0) = 1$ is the characteristic
-# function of its random frequency.
+# function* of the random vector $\omega$.
 #
-# **Before you read on:** is the word *continuous* needed? Let $k$ be 1 at $\delta = 0$ and 0 everywhere else. Is this
-# function a kernel, and is it a mixture of waves?
-
-# %% [markdown] tags=["answer"]
-# This function is a kernel, because its Gram matrix at any distinct points is the identity. But it jumps at 0, so it is
-# not a mixture of waves.
-
-# %% [markdown]
-# An integral of waves over a finite measure is always continuous in $\delta$, but a positive definite function need not
-# be: the function in the question jumps at 0, although its Gram matrix at any distinct points is the identity. So the
-# word *continuous* is needed.
+# Is the word *continuous* needed? An integral of waves over a finite measure is always continuous in $\delta$, but a
+# positive definite function need not be. The function that is 1 at $\delta = 0$ and 0 everywhere else is a kernel,
+# because its Gram matrix at any distinct points is the identity. But it jumps at 0, so it is not a mixture of waves.
 #
 # ### Half of the proof, and an outline of the rest
 #
@@ -172,8 +158,8 @@ for last in (0.04, -0.04):
 # = \frac{1}{2\pi} \int_{-T}^{T} \Bigl(1 - \frac{|\delta|}{T}\Bigr) k(\delta)\,
 # e^{-i\omega\delta} \, d\delta .$$
 #
-# The second step collects all pairs $(x, y)$ with the same difference $\delta$. In the square of all pairs they form a
-# line parallel to the diagonal, along which $x$ runs through an interval of length $T - |\delta|$. As $T$ grows, the
+# The second step collects all pairs $(x, y)$ with the same difference $\delta$. Along them $x$ runs through an interval
+# of length $T - |\delta|$. As $T$ grows, the
 # right side tends to $p(\omega) = \frac{1}{2\pi} \int k(\delta)\, e^{-i\omega\delta}\, d\delta$, the *Fourier
 # transform* of $k$, which is therefore not negative. A full proof also shows that $p$ is integrable and gives $k$ back,
 # and it covers kernels that are not integrable.
@@ -186,20 +172,12 @@ for last in (0.04, -0.04):
 # $k$ and $p$ are a *Fourier transform pair*. If $k$ is a product over coordinates, then $p$ is one as well, so it is
 # enough to look at one dimension.
 #
-# **Before you read on:** the integral finds the weight of one wave by multiplying $k$ by this wave. Why do the other
-# waves in $k$ drop out?
-
-# %% [markdown] tags=["answer"]
-# The other waves drop out because different waves are orthogonal, as on the ring: over a common period, the mean of
-# their product is 0.
-
-# %% [markdown]
 # ### A refresher: Fourier series
 #
-# Everything rests on one fact: different waves are *orthogonal*, which means that over a common period the mean of
-# their product is 0. For whole numbers $m, n \ge 1$ the integral $\int_{-\pi}^{\pi} \sin(mx) \sin(nx)\, dx$ is $\pi$ if
-# $m = n$ and 0 if not, because the product is half of $\cos((m-n)x) - \cos((m+n)x)$. The same holds for two cosines,
-# and for a sine and a cosine the integral is always 0.
+# How does the integral find the weight of one wave? Everything rests on one fact: different waves are *orthogonal*,
+# which means that over a common period the mean of their product is 0. For whole numbers $m, n \ge 1$ the integral
+# $\int_{-\pi}^{\pi} \sin(mx) \sin(nx)\, dx$ is $\pi$ if $m = n$ and 0 if not, because the product is half of
+# $\cos((m-n)x) - \cos((m+n)x)$. The same holds for two cosines, and for a sine and a cosine the integral is always 0.
 #
 # Now let $f$ have the period $T$, and let it be the uniform limit of sums of its first $N$ waves: a constant $a_0/2$
 # and waves $a_n \cos\omega_n x + b_n \sin\omega_n x$ with $\omega_n = 2\pi n/T$, each of which has an amplitude and a
@@ -235,8 +213,7 @@ for last in (0.04, -0.04):
 # | Cauchy, $\gamma = 1$ | $1/(1 + \delta^2)$ | $\tfrac12 e^{-\lvert\omega\rvert}$ | Laplace |
 #
 # The names cross over in the last two rows, because a kernel is named after the density whose shape it has, and not
-# after the density of its frequencies: the frequencies of the Laplacian kernel have a Cauchy distribution, and the
-# frequencies of the Cauchy kernel have a Laplace distribution.
+# after the density of its frequencies.
 #
 # **Before you run this:** scale the Gaussian, Laplacian and Cauchy kernels so that each is ½ at 1. Judging by the tails
 # of the three densities, which kernel has the most frequencies beyond 5 in absolute value? And is the fraction of its
@@ -381,8 +358,7 @@ slider(watch, draw=(3, 30))
 # %% [markdown]
 # At $\delta = 0$ every cosine is 1, so the estimate is exact there. As the distance grows, the cosines get out of step,
 # because each has its own frequency, and the standard deviation of their mean rises towards $1/\sqrt{2m}$. **Near 0 all
-# waves agree, and far out as many are up as down, so that their mean falls to zero.** A kernel with a spectral density
-# is just this: an agreement among waves that is lost with distance.
+# waves agree, and far out as many are up as down, so that their mean falls to zero.**
 #
 # ### Is the estimate correct? The z-score
 #
@@ -491,9 +467,7 @@ for name, function in (("tent", tent), ("arch", arch)):
 # %% [markdown]
 # Both numbers are positive for the tent and negative for the arch, so the wave on this grid is a *counterexample*, and
 # the arch is an *indefinite function*. A negative weight cannot be a probability, so no random frequencies have the
-# arch as the mean of their cosines. The function $e^{+\delta^2}$, which lesson 02 showed to be indefinite, does not
-# even have a Fourier transform. There is a simpler way to see that it is not a kernel: a kernel with $k(0) = 1$ is a
-# mean of cosines and never leaves the interval from $-1$ to 1.
+# arch as the mean of their cosines.
 #
 # Attention compares all pairs of tokens, and each comparison is the value of a kernel. We now know that a continuous
 # kernel of $x - y$ with $k(0) = 1$ is the mean of random waves, and lesson 04 estimates this mean from a few waves and
@@ -513,7 +487,6 @@ for name, function in (("tent", tent), ("arch", arch)):
 #
 # ## Where it breaks
 #
-# - The theorem needs shift-invariance. Softmax has to be brought into that form first (lesson 08).
 # - A mean of finitely many cosines comes back close to 1 if we go far enough from 0. The error is small only on a
 #   bounded set.
 #
