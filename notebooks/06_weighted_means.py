@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Attention: take a weighted mean
 #
-# > **55 minutes.** Needs: lesson 02 (the softmax kernel as a Gaussian times a factor for each norm).
+# > **50 minutes.** Needs: lesson 02 (the softmax kernel as a Gaussian times a factor for each norm).
 # >
 # > Afterwards you can write attention in five lines, explain what queries, keys, values and heads are for, read the
 # > attention weights of a trained model, and judge an approximation by its normalised error, as the rest of the course
@@ -20,7 +20,7 @@ from timeit import repeat
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, compare, data, drawings, near_far
+from performer_course import attention, data, drawings, near_far
 from performer_course.figures import COLORS, gram, show
 
 # %% [markdown]
@@ -35,7 +35,7 @@ from performer_course.figures import COLORS, gram, show
 #
 # This is the *Nadaraya–Watson kernel smoother*. The kernel $K$ determines how much each measurement counts, and its
 # *bandwidth* $h$ determines what "nearby" means. Because we divide by the sum of the kernel values, the weights add
-# up to 1. The figure below the code shows a single estimate.
+# up to 1. To estimate the whole curve, slide the kernel along the line.
 
 
 # %%
@@ -50,24 +50,6 @@ c = np.sort(rng.uniform(-3, 3, size=60))
 y = np.sin(1.5 * c) + rng.normal(scale=0.3, size=60)
 x = np.linspace(-3, 3, 241)
 curve = np.sin(1.5 * x)
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-at, h = 0.0, 0.5
-kernel, estimate = np.exp(-((at - c) ** 2) / (2 * h**2)), smoother(np.array([at]), c, y, h)[0]
-fig, ax = plt.subplots(figsize=(9, 4.2))
-ax.scatter(c, y, s=8 + 160 * kernel, color=COLORS[6], alpha=0.6, label="measurements")
-ax.plot(x, -1.8 + 0.8 * np.exp(-((at - x) ** 2) / (2 * h**2)), color=COLORS[0], label="kernel $K$")
-ax.plot([at], [estimate], "*", color=COLORS[1], markersize=20, label="estimate")
-ax.set(xlabel="position $x$", ylabel="measurement $y$", ylim=(-1.9, 2.2))
-ax.legend(ncols=3, loc="upper center")
-show(
-    fig,
-    caption="The larger a point, the larger the weight of its measurement in the estimate at $x = 0$, here with a "
-    "bandwidth of 0.5. The star is the weighted mean. To estimate the whole curve, slide the kernel along the line.",
-    alt=f"Sixty measurements, and one estimate from them. The kernel is a bell around {at:.0f}, and the size of each "
-    f"point follows it: {(kernel > 0.5).sum()} points have over half of the largest possible kernel value. The star, "
-    f"their weighted mean, is at {estimate:.2f}.",
-)
 
 # %% [markdown]
 # **Before you run this:** the sixty measurements are of the sine curve $\sin 1.5x$, with noise of standard deviation
@@ -323,12 +305,11 @@ for d in (4, 16, 64, 256):
 # $$\operatorname{MultiHead}(x) = \operatorname{Concat}(\text{head}_1, \dots, \text{head}_H)\, W_O, \qquad
 # \text{head}_r = \operatorname{Att}\bigl(x W_q^{(r)}, x W_k^{(r)}, x W_v^{(r)}\bigr) .$$
 #
-# This is *multi-head attention*. Vaswani et al. call the products with these matrices *linear projections*, and write
-# $W_i^Q$ for $W_q^{(r)}$. *Concat* is short for concatenation: $H$ outputs of shape (L, e) become one matrix of shape
-# (L, He). If $x$ has the shape (L, n), where Vaswani et al. write $d_{\text{model}}$ for $n$, then $W_O$ has the shape
-# (He, n), and the result has the shape of $x$ again. Usually $d = e = n/H$, so that $H$ heads cost about as much as one
-# of width $n$. Each word thus passes through $H$ heads, and $W_O$ mixes their results into one vector. The drawing puts
-# the matrices $W_q^{(r)}$ of all heads side by side, as one matrix $W_Q$, and does the same for keys and values.
+# This is *multi-head attention*. *Concat* is short for concatenation: $H$ outputs of shape (L, e) become one matrix of
+# shape (L, He). If $x$ has the shape (L, n), where Vaswani et al. write $d_{\text{model}}$ for $n$, then $W_O$ has the
+# shape (He, n), and the result has the shape of $x$ again. Usually $d = e = n/H$, so that $H$ heads cost about as much
+# as one of width $n$. The drawing puts the matrices $W_q^{(r)}$ of all heads side by side, as one matrix $W_Q$, and
+# does the same for keys and values.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.multi_head()
@@ -359,7 +340,7 @@ show(
 # of letters. The effective number of keys is the median over the queries. Then compare the last two columns: the
 # fraction of the weight on keys at most 16 positions away, and what it would be if all weights were equal.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 qa, ka, va = (a[1] for a in data.antibody_heads())  # (2, 122, 64): one head on two chains
 qs, ks, vs = data.speech_heads()  # (2, 1500, 64): two heads on one recording
 heads = {
@@ -409,8 +390,7 @@ show(
 # %% [markdown]
 # The first head looks for a letter: on both chains A, for alanine, gets over four times the weight that equal weights
 # would give it. **Of three learned heads, one looks for certain tokens, one attends to neighbouring tokens, and one to
-# about a third of all keys.** They were chosen because they differ. The last of them comes closest to equal weights,
-# and the mean with equal weights has now come up often enough to deserve a name.
+# about a third of all keys.** They were chosen because they differ.
 #
 # ## 5. The normalised error
 #
@@ -457,38 +437,12 @@ for name, (q, k, v) in heads.items():
 # content head also does well, but such a window is wider than its whole chain.
 
 # %% [markdown]
-# ### The keys outside the window
+# The keys that a window leaves out are also missing from its denominator. Lesson 14 keeps
+# them at little cost.
 #
-# The keys that a window leaves out are also missing from its denominator, so the weights inside are scaled up until
-# they add up to 1 by themselves. Lesson 14 keeps these keys at little cost: a single *mean key*, the mean of all keys,
-# represents each key outside the window, and its weight counts in the same denominator
-# (`near_far.joint_attention`). Below are the normalised errors of our heads with such a mean key. The last two lines
-# give the range over all eight stored heads of the two models, without the mean key and with it.
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-print("normalised error of 16 positions on each side and a mean key")
-for name, (q, k, v) in heads.items():
-    exact = attention.softmax_attention(q, k, v)
-    e = compare.normalised_error(near_far.joint_attention(q, k, v, 16), exact, v)
-    print(f"{name:20} {e:.2f}")
-for name, attend in (("alone", near_far.near_field), ("and mean key", near_far.joint_attention)):
-    errors = [  # one row per head: six on two chains of letters each, two on one recording
-        compare.normalised_error(attend(*a, 16), attention.softmax_attention(*a), a[2])
-        for a in (*zip(*data.antibody_heads(), strict=True), *zip(qs, ks, vs, strict=True))
-    ]
-    worst = np.array([np.max(e) for e in errors])
-    least, below = min(map(np.min, errors)), (worst < 1).sum()
-    print(f"all eight heads, window {name}: {least:.2f} to {worst.max():.2f}, below 1 on {below}")
-
-# %% [markdown]
-# With one mean key for all the keys outside it, a window of 16 positions on each side has a normalised error below 1 on
-# all eight stored heads. On the content head it leaves 0.35, and on the spread head 0.69.
-
-# %% [markdown]
 # ## 6. The cost of exact attention
 #
 # Exact attention compares each of $L$ queries with each of $L$ keys, which takes $L^2$ scores and $L^2$ exponentials.
-# The package never holds all of them at once, so what they cost is time.
 #
 # Suppose there were no exponential. Matrix products are associative, so the brackets can be moved:
 # $(Q K^\top) V = Q\, (K^\top V)$. On the right no query ever meets a key, because $K^\top V$ is a small matrix (d, e)
@@ -521,10 +475,6 @@ for L in (1024, 4096, 16384):
 # features, the brackets could move. By lesson 02 it is such a product, but of infinitely many features. It is also a
 # Gaussian times a factor for each norm, and a Gaussian is a mean over random waves (lesson 03), which can be
 # estimated from a few of them (lesson 04). Lesson 08 puts these pieces together.
-#
-# This brings us back to the thread of the course. Attention compares everything with everything, and each comparison
-# is the value of a kernel. The question that remains is whether the answer survives when the comparison is never
-# made.
 #
 # ## Take away
 #
