@@ -651,10 +651,8 @@ W = compare.fitted_directions(
 
 @training.by_hand
 def loss_of_head(params, q, k):
-    kl, by_q, by_k = antibody.divergence(
-        *compare.with_weight_column(q, k), params["W"], params["W"]
-    )
-    return kl, {"W": by_q + by_k}
+    kl, by_W = antibody.divergence(*compare.with_weight_column(q, k), params["W"])
+    return kl, {"W": by_W}
 
 
 one_chain = ((jnp.asarray(q[h, 0]), jnp.asarray(k[h, 0])) for _ in range(300))
@@ -671,16 +669,9 @@ DIRECTIONS = {
 print(f"KL of head {NAMES[h]}            trastuzumab   pembrolizumab")
 for name, of in DIRECTIONS.items():
     kl = [
-        antibody.divergence(*compare.with_weight_column(q[h, c], k[h, c]), of, of)[0]
-        for c in range(2)
+        antibody.divergence(*compare.with_weight_column(q[h, c], k[h, c]), of)[0] for c in range(2)
     ]
     print(f"{name:26} {kl[0]:9.2f} {kl[1]:14.2f}")
-W_q, W_k = data.antibody_two_directions()[:, 0, 5]
-kl = [
-    antibody.divergence(*compare.with_weight_column(q[h, c], k[h, c]), W_q, W_k)[0]
-    for c in range(2)
-]
-print(f"{'64 trained on 96, two W':26} {kl[0]:9.2f} {kl[1]:14.2f}")
 nothing = [(A[h, c] * np.log(A[h, c] * L)).sum() / L for c in range(2)]
 print(f"{'mean(V)':26} {nothing[0]:9.2f} {nothing[1]:14.2f}")
 
@@ -694,7 +685,7 @@ for c, chain in enumerate(("trastuzumab", "pembrolizumab")):
     print(f"KL on {chain:21}" + "".join(f"{name:>6}" for name in NAMES))
     keys, rows = compare.with_weight_column(q[:, c], k[:, c]), []
     for name, of in six.items():
-        rows.append(antibody.divergence(*keys, np.stack(of), np.stack(of))[0])
+        rows.append(antibody.divergence(*keys, np.stack(of))[0])
         print(f"    {name:23}" + "".join(f"{value:6.2f}" for value in rows[-1]))
     print(f"    trained ones closer in {(rows[1] < rows[0]).sum()} of 6 heads")
 
@@ -724,13 +715,11 @@ show(
 
 # %% [markdown]
 # **On pembrolizumab 64 directions trained on 96 chains are closer to softmax than 1,024 drawn ones, in each of our six
-# heads.** On trastuzumab, from which the drawn ones have their moments, they are closer in five. Queries and keys may
-# even have different matrices $W$ (*two W* in the tables). Then $w_{ij}$ is no longer a kernel, and attention does not
-# need one.
+# heads.** On trastuzumab, from which the drawn ones have their moments, they are closer in five.
 #
 # Head 0.5 is an easy one. `python -m tools.record.directions` trained all 64 heads in the same way, on the 96 chains,
 # in minutes on two cores. Each head is trained independently of the others, and no weight of the model changes. Each
-# row of the next table is one kind of directions, with their number and a seed. Look at the last two columns, the
+# row of the next table is one number of directions and a seed. Look at the last two columns, the
 # perplexity and the fall of mean $\ln P$. The two columns before show the KL, averaged over the heads, at the start and
 # at the end of the training.
 #
@@ -746,12 +735,9 @@ print(
 for row in TRAINED:
     kl = f"{float(row['KL at the start']):.2f} {float(row['KL at the end']):8.2f}"
     less = f"{-float(row['ln P less exact']):.3f} ± {float(row['error of ln P less exact']):.3f}"
-    label = {"shared": "one W", "two": "two W"}[row["kind"]]
-    print(
-        f"{label:20} {row['m']:>5} {row['seed']:>5} {kl:>20} {float(row['perplexity']):12.2f} {less:>23}"
-    )
+    print(f"{row['m']:>26} {row['seed']:>5} {kl:>20} {float(row['perplexity']):12.2f} {less:>23}")
 less = [-float(row["ln P less exact"]) for row in TRAINED if row["m"] != "16"]
-print(f"the eight rows with 32 or 64 directions lose {np.mean(less):.3f} on average")
+print(f"the four rows with 32 or 64 directions lose {np.mean(less):.3f} on average")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, ax = plt.subplots(figsize=(9, 5.4))
@@ -760,9 +746,8 @@ for number, (method, marker) in enumerate({"FAVOR+": "s", "centred": "^", "dense
     draws = np.array([perplexity(method, m) for m in sizes])
     ax.loglog(sizes, draws.mean(axis=1), marker=marker, color=COLORS[number], label=method)
     ax.fill_between(sizes, draws.min(axis=1), draws.max(axis=1), color=COLORS[number], alpha=0.2)
-rows = [row for row in TRAINED if row["kind"] == "shared"]
-sizes = sorted({int(row["m"]) for row in rows})
-means = [np.mean([float(r["perplexity"]) for r in rows if int(r["m"]) == m]) for m in sizes]
+sizes = sorted({int(row["m"]) for row in TRAINED})
+means = [np.mean([float(r["perplexity"]) for r in TRAINED if int(r["m"]) == m]) for m in sizes]
 ax.loglog(sizes, means, marker="D", color=COLORS[3], label="trained")
 for m in (65, 2145):
     ax.loglog(m, perplexity("Taylor, centred", m)[0], "*", color=COLORS[5], markersize=12)
@@ -803,9 +788,8 @@ show(
 
 # %% [markdown]
 # **With 32 or 64 trained directions in each head, the mean $\ln P$ of the test residues falls by about 0.01.** There
-# are eight such results, with one $W$ or two, 32 or 64 directions, and two seeds. Each is within two of its standard
-# errors of no loss, but all eight lose. With 16 directions the loss is clear. A second $W$ makes less difference than a
-# second seed. Between plain FAVOR+ and these results neither the model nor the function `favor_attention` has changed,
+# are four such results, with 32 or 64 directions and two seeds. Each is within two of its standard errors of no loss,
+# but all four lose. With 16 directions the loss is clear. Between plain FAVOR+ and these results neither the model nor the function `favor_attention` has changed,
 # only $W$, a shift of the keys and one more coordinate.
 #
 # Is it the lemma of lesson 09 that helps, or the start from moments? An *ablation* takes both away. *Plain

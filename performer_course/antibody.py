@@ -23,20 +23,15 @@ from scipy.special import erf, log_softmax
 
 from . import data, features
 from ._arguments import (
-    check_array,
     check_attention,
     check_callable,
     check_count,
-    check_directions,
     check_generator,
     check_kind,
-    check_lead,
-    check_shape,
     check_token_ids,
     reading,
 )
-from ._blocks import sum_dtype
-from .attention import favor_attention, linear_attention, softmax_attention
+from .attention import favor_attention, softmax_attention
 from .compare import with_weight_column
 from .transformer import join_heads, layer_norm, split_heads
 
@@ -225,74 +220,26 @@ def attend_trained(i, q, k, v):
     O(L m (d + e)), m = 64. Source: Zhang et al. (2024), §4. Differs from the paper: positive
     features instead of theirs. `python -m tools.record.directions`.
     """
-    return favor_attention(*with_weight_column(q, k), v, _directions()[_check_block(i)])
-
-
-def _check_block(i):
-    """i as the index of a block. Raises: ValueError."""
     if check_count(i, "i", least=0) >= BLOCKS:
         raise ValueError(f"i must be a block, 0 to {BLOCKS - 1}, got {i}")
-    return i
-
-
-def attend_by(W_q, W_k):
-    """attend(i, q, k, v) with your own directions [ω, b]: linear attention by `positive_pair`.
-
-    W_q, W_k: (8, 8, m, 65), directions for queries and for keys, possibly the same; random or
-    trained. If they differ, as in `data.antibody_two_directions`, only the weights b of W_k matter,
-    because `compare.with_weight_column` gives the queries a 0 there. Error: that of the directions;
-    when trained, two sets gain next to nothing over one (`notebooks/data/antibody_trained.csv`).
-    Cost: O(L m (d + e)). Source: Zhang et al. (2024), §4. Differs from the paper: positive features
-    instead of theirs.
-    """
-    check_array(W_q, "W_q", "blocks, heads, m, d")
-    check_array(W_k, "W_k", "blocks, heads, m, d")
-
-    def attend(i, q, k, v):
-        i, (q, k) = _check_block(i), with_weight_column(q, k)
-        return linear_attention(*positive_pair(q, k, W_q[i], W_k[i]), v)
-
-    return attend
+    return favor_attention(*with_weight_column(q, k), v, _directions()[i])
 
 
 # Trained directions
 
 
-def positive_pair(q, k, W_q, W_k):
-    """φ(q) and φ(k), rescaled, of ln φ(q) = W_q q' − ‖q'‖²/2, ln φ(k) = W_k k' − ‖k'‖²/2.
-
-    Here x' = x d^{−1/4}; with W_q = W_k these are the features of `favor_attention`. They are
-    rescaled so that `linear_attention` of them is stable at any norm: each φ(k)_f is divided by its
-    maximum over the keys, which multiplies φ(q)_f, then each row of φ(q) by its own maximum. q:
-    (..., L, d); k: (..., S, d), as from `with_weight_column`; W_q, W_k: (..., m, d). Shape:
-    (..., L, m) and (..., S, m), at most 1; NumPy or JAX. Error: rounding. Cost: O((L + S) m d).
-    Source: Choromanski et al. (2021), Lemma 1, with W_q = W_k.
-    """
-    q, k, *_ = check_attention(q, k, k, None)
-    check_directions(W_q, q, "q", "W_q")
-    check_shape(W_k, "W_k", (..., *W_q.shape[-2:]), W_q, "W_q", like=k)
-    check_lead(q, W_q, W_k, names="q, W_q and W_k")
-    xp, scale = array_api_compat.array_namespace(q, k), q.shape[-1] ** -0.25
-    x, y = (xp.astype(a, sum_dtype(xp, a), copy=False) * scale for a in (q, k))
-    g, h = features.log_positive(x, W_q), features.log_positive(y, W_k)
-    c = xp.max(h, axis=-2, keepdims=True)  # (..., 1, m)
-    a = g + c
-    return xp.exp(a - xp.max(a, axis=-1, keepdims=True)), xp.exp(h - c)
-
-
-def divergence(q, k, W_q, W_k):
-    """KL(A ‖ Â) = Σⱼ Aᵢⱼ ln(Aᵢⱼ / Âᵢⱼ), its mean over rows i, and its gradients in W_q and W_k.
+def divergence(q, k, W):
+    """KL(A ‖ Â) = Σⱼ Aᵢⱼ ln(Aᵢⱼ / Âᵢⱼ), its mean over rows i, and its gradient in W.
 
     A = softmax(q kᵀ / √d) are the exact weights, Â = w / Σⱼ wᵢⱼ with wᵢⱼ = φ(qᵢ)ᵀφ(kⱼ) those of
-    linear attention with the features of `positive_pair`. The gradient needs no second pass,
-    because ∂KL/∂ ln wᵢⱼ = (Âᵢⱼ − Aᵢⱼ) / L. If W_q = W_k = W, its gradient is the sum of the two. q:
-    (..., L, d); k: (..., S, d), as from `with_weight_column`; W_q, W_k: (..., m, d). Shape: (...),
-    (..., m, d), (..., m, d); NumPy or JAX. Error: rounding, except that a weight w below the
-    smallest normal number (10⁻³⁰⁸, in float32 10⁻³⁸) counts as that number, so that all is finite.
-    Cost: O(L S (d + m)): 0.05 s for 64 heads, L = 122, m = 64, float32. Source: Zhang et al.
-    (2024), §4, up to the entropy of A, which does not depend on W; the gradient, this course.
+    `favor_attention`. The gradient needs no second pass, because ∂KL/∂ ln wᵢⱼ = (Âᵢⱼ − Aᵢⱼ) / L. q:
+    (..., L, d); k: (..., S, d), as from `with_weight_column`; W: (..., m, d). Shape: (...),
+    (..., m, d); NumPy or JAX. Error: rounding, except that a weight w below the smallest normal
+    number (10⁻³⁰⁸, in float32 10⁻³⁸) counts as that number, so that all is finite. Cost: O(L S (d +
+    m)): 0.05 s for 64 heads, L = 122, m = 64, float32. Source: Zhang et al. (2024), §4, up to the
+    entropy of A, which does not depend on W; the gradient, this course.
     """
-    q, k, *_ = check_attention(q, k, k, None)
+    q, k, *_ = check_attention(q, k, k, None, W)
     xp, (L, d) = array_api_compat.array_namespace(q, k), q.shape[-2:]
     transposed = xp.matrix_transpose
     x, y = q * d**-0.25, k * d**-0.25
@@ -300,16 +247,19 @@ def divergence(q, k, W_q, W_k):
     t = t - xp.max(t, axis=-1, keepdims=True)
     log_A = t - xp.log(xp.sum(xp.exp(t), axis=-1, keepdims=True))
     A = xp.exp(log_A)  # (..., L, S)
-    # Rescaling φ changes neither A nor Â, so no gradient goes through the maxima that
-    # `positive_pair` divides by: they count as constants.
-    phi_q, phi_k = positive_pair(q, k, W_q, W_k)
+    # Divided by their maxima, so that they are at most 1. This changes neither A nor Â, so no
+    # gradient goes through the maxima.
+    g, h = features.log_positive(x, W), features.log_positive(y, W)
+    c = xp.max(h, axis=-2, keepdims=True)  # (..., 1, m)
+    g = g + c
+    phi_q, phi_k = xp.exp(g - xp.max(g, axis=-1, keepdims=True)), xp.exp(h - c)
     w = xp.clip(phi_q @ transposed(phi_k), xp.finfo(q.dtype).smallest_normal, None)
     A_hat = w / xp.sum(w, axis=-1, keepdims=True)
     grad_w = (A_hat - A) / w / L
     grad_g = phi_q * (grad_w @ phi_k)  # in ln φ(q): (..., L, m)
     grad_h = phi_k * (transposed(grad_w) @ phi_q)  # in ln φ(k): (..., S, m)
     kl = xp.mean(xp.sum(A * (log_A - xp.log(A_hat)), axis=-1), axis=-1)
-    return kl, transposed(grad_g) @ x, transposed(grad_h) @ y
+    return kl, transposed(grad_g) @ x + transposed(grad_h) @ y
 
 
 def _gelu(x):

@@ -135,17 +135,6 @@ def antibody_directions() -> np.ndarray:
     return _stored("antibody_directions", "W")[0]
 
 
-def antibody_two_directions() -> np.ndarray:
-    """[ω, b] as `antibody_directions`, but one set for queries, then one for keys.
-
-    Shape: (2, blocks, heads, m, d + 1) = (2, 8, 8, 64, 65), float64; for `antibody.attend_by`. The
-    weights b belong to the keys; those of queries would only add to them, and are 0. Error: stored
-    in half precision, so 2⁻¹¹ of an entry. Cost: one file, 1 MB. Source:
-    `python -m tools.record.directions`.
-    """
-    return _stored("antibody_directions_two", "W")[0]
-
-
 def trained_features() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, bool]]:
     """{kind: (q, k, W, causal)}: heads for evaluation, and [ω, b] trained in four ways for them.
 

@@ -237,7 +237,7 @@ def test_on_another_chain_64_trained_directions_are_nearer_to_softmax_than_1024_
     W = data.antibody_directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]
     fitted = np.stack([compare.fitted_directions(drawn, q[i, 0], k[i, 0]) for i in range(6)])
     given = compare.with_weight_column(q[:, 1], k[:, 1])
-    trained, other = (antibody.divergence(*given, of, of)[0] for of in (W, fitted))
+    trained, other = (antibody.divergence(*given, of)[0] for of in (W, fitted))
     assert (trained < other).all()
 
 
@@ -306,7 +306,7 @@ def test_a_guess_is_the_models_for_hidden_tokens_among_the_twenty(small):
 # Directions, trained
 
 
-SHAPES = [  # of q, k and both W
+SHAPES = [  # of q, k and W
     ((5, 4), (5, 4), (6, 4)),
     ((3, 2), (7, 2), (1, 2)),
     ((2, 3, 6, 4), (2, 3, 6, 4), (2, 3, 8, 4)),
@@ -316,52 +316,37 @@ SHAPES = [  # of q, k and both W
 
 def given(shapes, seed=0):
     rng = np.random.default_rng(seed)
-    q, k, W = shapes
-    return [rng.normal(size=shape) for shape in (q, k, W, W)]
+    return [rng.normal(size=shape) for shape in shapes]
 
 
-def by_logarithms(q, k, W_q, W_k):
+def by_logarithms(q, k, W):
     """KL(A ‖ Â) of each row, (..., L), no number of which is ever larger than its logarithm."""
     x, y = (a * a.shape[-1] ** -0.25 for a in (q, k))
-    t = x @ y.swapaxes(-1, -2)
+    t = x @ y.mT
     log_A = t - logsumexp(t, axis=-1, keepdims=True)
-    g, h = x @ W_q.swapaxes(-1, -2), y @ W_k.swapaxes(-1, -2)
-    h = h - (y**2).sum(axis=-1, keepdims=True) / 2
+    g, h = x @ W.mT, y @ W.mT - (y**2).sum(axis=-1, keepdims=True) / 2
     log_w = logsumexp(g[..., :, None, :] + h[..., None, :, :], axis=-1)
     log_A_hat = log_w - logsumexp(log_w, axis=-1, keepdims=True)
     return (np.exp(log_A) * (log_A - log_A_hat)).sum(axis=-1)
 
 
 @pytest.mark.parametrize("shapes", SHAPES)
-def test_the_divergence_is_the_mean_over_rows_of_each_head(shapes):
-    arrays = given(shapes)
-    kl, by_q, by_k = antibody.divergence(*arrays)
-    assert (kl.shape, by_q.shape, by_k.shape) == (shapes[0][:-2], shapes[2], shapes[2])
-    np.testing.assert_allclose(kl, by_logarithms(*arrays).mean(axis=-1), rtol=1e-10)
-
-
-@pytest.mark.parametrize("longer", [False, True])
-@pytest.mark.parametrize("shapes", SHAPES)
-def test_the_gradient_in_closed_form_is_the_central_difference(shapes, longer):
-    q, k, *W = given(shapes, seed=1)
-    if longer:
-        q, k = compare.with_weight_column(q, k)
-        W = _longer(*W)
-    slopes, h = antibody.divergence(q, k, *W)[1:], 1e-5
-    for n in range(2):
-        for at in np.ndindex(W[n].shape):
-            ends = []
-            for end in (h, -h):
-                moved = [w.copy() for w in W]
-                moved[n][at] += end
-                ends.append(antibody.divergence(q, k, *moved)[0].sum())
-            assert abs(slopes[n][at] - (ends[0] - ends[1]) / (2 * h)) < 1e-8
+def test_the_divergence_is_the_mean_over_rows_and_its_gradient_the_central_difference(shapes):
+    q, k, W = given(shapes)
+    kl, slope = antibody.divergence(q, k, W)
+    assert (kl.shape, slope.shape) == (shapes[0][:-2], shapes[2])
+    np.testing.assert_allclose(kl, by_logarithms(q, k, W).mean(axis=-1), rtol=1e-10)
+    for at in np.ndindex(W.shape):
+        up, down = W.copy(), W.copy()
+        up[at], down[at] = W[at] + 1e-5, W[at] - 1e-5
+        ends = [antibody.divergence(q, k, end)[0].sum() for end in (up, down)]
+        assert abs(slope[at] - (ends[0] - ends[1]) / 2e-5) < 1e-8
 
 
 def test_the_divergence_is_right_where_exponentials_would_overflow():
-    q, k, W_q, W_k = given(((6, 4), (6, 4), (40, 4)), seed=6)
-    arrays = 8 * q, 8 * k, 40 * W_q, 40 * W_k
-    assert (arrays[1] @ arrays[3].T).max() / 4**0.25 > 710
+    q, k, W = given(((6, 4), (6, 4), (40, 4)), seed=3)
+    arrays = 4 * q, 4 * k, 40 * W
+    assert (arrays[1] @ arrays[2].T).max() / 4**0.25 > 710
     expected = by_logarithms(*arrays)
     assert expected.max() < 700  # so that no weight that counts is below 10⁻³⁰⁸
     np.testing.assert_allclose(antibody.divergence(*arrays)[0], expected.mean(), rtol=1e-9)
@@ -371,61 +356,33 @@ def test_the_divergence_is_right_where_exponentials_would_overflow():
 @pytest.mark.parametrize("size", [1e-6, 1.0, 30.0, 1e3, 1e6])
 def test_the_divergence_and_its_gradient_are_finite_at_any_norm(size, dtype):
     for seed in range(5):
-        q, k, W_q, W_k = (x.astype(dtype) for x in given(SHAPES[2], seed))
-        found = antibody.divergence(
-            *compare.with_weight_column(size * q, size * k), *_longer(W_q, size * W_k)
-        )
+        q, k, W = (x.astype(dtype) for x in given(SHAPES[2], seed))
+        longer = size * np.concatenate([W, W[..., :1]], axis=-1)
+        found = antibody.divergence(*compare.with_weight_column(size * q, size * k), longer)
         for array in found:
             assert array.dtype == dtype
             assert np.isfinite(array).all()
         assert found[0].min() > -100 * np.finfo(dtype).eps
 
 
-def _longer(*W):
-    return [np.concatenate([w, w[..., :1]], axis=-1) for w in W]
-
-
-def head(seed=7):
-    rng = np.random.default_rng(seed)
-    q, k, v = rng.normal(size=(3, 8, 9, 64))
-    W = rng.normal(size=(2, 8, 8, 16, 65)) / 4
-    return q, k, v, W
-
-
-def by_hand(q, k, v, W_q, W_k):
-    """Weights Σ_f e^{ω_fᵀq'} e^{υ_fᵀk' − ‖k'‖²/2 + b_f}, head by head, nothing subtracted."""
+@pytest.mark.parametrize("i", [0, 5, 7])
+def test_attention_by_trained_directions_is_that_of_features_by_hand(i):
+    """Weights Σ_f e^{ω_fᵀq'} e^{ω_fᵀk' − ‖k'‖²/2 + b_f}, head by head, nothing subtracted."""
+    q, k, v = np.random.default_rng(7).normal(size=(3, 8, 9, 64))
+    W = data.antibody_directions()[i]
     x, y = q * 64**-0.25, k * 64**-0.25
-    phi_q = np.exp(x @ W_q[..., :-1].swapaxes(-1, -2))
-    logs = y @ W_k[..., :-1].swapaxes(-1, -2) - (y**2).sum(axis=-1, keepdims=True) / 2
-    w = phi_q @ np.exp(logs + W_k[..., None, :, -1]).swapaxes(-1, -2)
-    return w / w.sum(axis=-1, keepdims=True) @ v
-
-
-def test_attention_by_two_sets_of_directions_is_that_of_features_by_hand():
-    q, k, v, (W_q, W_k) = head()
-    trained = data.antibody_directions()
-    for i in (0, 5, 7):
-        found = antibody.attend_by(W_q, W_k)(i, q, k, v)
-        np.testing.assert_allclose(found, by_hand(q, k, v, W_q[i], W_k[i]), rtol=1e-9, atol=1e-12)
-        found = antibody.attend_trained(i, q, k, v)
-        expected = by_hand(q, k, v, trained[i], trained[i])
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("size", [1e2, 1e4])
-def test_attention_by_two_sets_of_directions_is_finite_and_among_the_values_at_any_norm(size):
-    q, k, v, (W_q, W_k) = head(9)
-    found = antibody.attend_by(W_q, size * W_k)(0, size * q, size * k, v)
-    low, high = v.min(axis=-2, keepdims=True), v.max(axis=-2, keepdims=True)
-    assert ((low - 1e-9 <= found) & (found <= high + 1e-9)).all()
+    logs = y @ W[..., :-1].mT - (y**2).sum(axis=-1, keepdims=True) / 2
+    w = np.exp(x @ W[..., :-1].mT) @ np.exp(logs + W[..., None, :, -1]).mT
+    expected = w / w.sum(axis=-1, keepdims=True) @ v
+    found = antibody.attend_trained(i, q, k, v)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("i", [-1, 8])
-def test_attention_by_directions_wants_a_block_that_is_there(i):
-    q, W = np.ones((8, 5, 64)), np.ones((8, 8, 3, 65))
-    for attend in (antibody.attend_trained, antibody.attend_by(W, W)):
-        with pytest.raises(ValueError, match=r"^i must be "):
-            attend(i, q, q, q)
+def test_attention_by_trained_directions_wants_a_block_that_is_there(i):
+    q = np.ones((8, 5, 64))
+    with pytest.raises(ValueError, match=r"^i must be "):
+        antibody.attend_trained(i, q, q, q)
 
 
 # Kept for everybody

@@ -193,17 +193,15 @@ def test_the_kept_heads_are_those_of_the_model_chosen_by_the_rule():
 # Directions that were trained
 
 
-@pytest.mark.parametrize("sets", [1, 2])
-def test_the_gradient_that_trains_is_the_one_that_jax_derives_from_the_loss(sets):
+def test_the_gradient_that_trains_is_the_one_that_jax_derives_from_the_loss():
     jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
     from tools.record.directions import loss
 
     rng = np.random.default_rng(10)
-    q, k, W = (rng.normal(size=size) for size in ((2, 3, 6, 4), (2, 3, 6, 4), (sets, 2, 3, 8, 5)))
+    q, k, W = (rng.normal(size=size) for size in ((2, 3, 6, 4), (2, 3, 6, 4), (2, 3, 8, 5)))
 
     def alone(params, q, k):
-        W = params["W"]
-        return antibody.divergence(*compare.with_weight_column(q, k), W[0], W[-1])[0].sum()
+        return antibody.divergence(*compare.with_weight_column(q, k), params["W"])[0].sum()
 
     with jax.enable_x64(True):
         arrays = {"W": jax.numpy.asarray(W)}, jax.numpy.asarray(q), jax.numpy.asarray(k)

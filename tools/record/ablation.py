@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from performer_course import antibody, attention, data, projections, training
-from tools.record.directions import RATE, ROUNDS, STEPS, far, samples
+from tools.record.directions import RATE, ROUNDS, STEPS, attend, far, samples
 from tools.record.shared import beside, lesson_17, real_weights, write
 
 FILE, M, D, SEEDS = data.FOLDER / "antibody_ablation.csv", 64, 64, (0, 1)
@@ -51,7 +51,7 @@ def trained(given: list, seed: int) -> np.ndarray:
     return np.asarray(params["W"])
 
 
-def attend_by(W):
+def by_exponentials(W):
     """attend(i, q, k, v) with these features, each relative to its largest: both cancel."""
 
     def attend(i, q, k, v):
@@ -83,13 +83,13 @@ def main() -> None:
     for seed in SEEDS:
         W = trained(samples(weights, "training", np.random.default_rng(1 + seed), ROUNDS), seed)
         kl = np.mean([divergence({"W": W}, *qk) for qk in calibration]) / W[..., 0, 0].size
-        add("exponentials", seed, f"{kl:.3f}", attend_by(W))
+        add("exponentials", seed, f"{kl:.3f}", by_exponentials(W))
     W = data.antibody_directions().astype(np.float32)
-    kl = far(calibration, W[None])
+    kl = far(calibration, W)
     add("trained", 0, f"{kl:.3f}", antibody.attend_trained)
     W[..., -1] = 0
-    kl = far(calibration, W[None])
-    add("trained, weights taken away", 0, f"{kl:.3f}", antibody.attend_by(W, W))
+    kl = far(calibration, W)
+    add("trained, weights taken away", 0, f"{kl:.3f}", attend(W))
     for draws in (1, 4, 8):
         add(f"mean of {draws} outputs of FAVOR+, 64", 0, "", mean_of(names, draws))
     add("FAVOR+, 512, one draw", 0, "", names["published"](8 * M, 0))

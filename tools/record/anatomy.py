@@ -101,7 +101,6 @@ def ways(names: dict, heads: list[tuple]) -> dict[tuple[str, int], tuple[Callabl
         ("Taylor, centred", 2145): names["taylor"](2, True),
         ("window of 33", 0): names["window"](16),
         ("trained", 64): antibody.attend_trained,
-        ("trained, two W", 64): antibody.attend_by(*data.antibody_two_directions()),
     }
     found = {name: (lambda draw, attend=attend: attend, 1) for name, attend in one.items()}
     for m in (*counts, 4096):

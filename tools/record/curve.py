@@ -32,7 +32,6 @@ WHOLE = (  # those that are asked for every residue
     ("window and mean(V)", 0, 0),
     ("dense", 256, 0),
     ("dense", 1024, 0),
-    ("trained, two W", 64, 0),
 )
 
 
@@ -100,7 +99,6 @@ def ways(names: dict, heads: list[tuple]) -> dict[Name, Callable]:
     }
     found |= {name: mixture(share(*two, heads), *two) for name, two in parts.items()}
     found["trained", 64, 0] = antibody.attend_trained
-    found["trained, two W", 64, 0] = antibody.attend_by(*data.antibody_two_directions())
     return found
 
 

@@ -1,4 +1,4 @@
-"""Write notebooks/data/antibody_directions*.npz and antibody_trained.csv: directions that learned.
+"""Write notebooks/data/antibody_directions.npz and antibody_trained.csv: directions that learned.
 
     python -m tools.record.directions    after `make model`; needs the extra `training`
 
@@ -9,18 +9,15 @@ Chains: those of the antibodies for training, ROUNDS times, each time with anoth
 residues masked. Those for calibration say how far it came; those to test by, how the model fares.
 """
 
-import itertools
-
 import jax.numpy as jnp
 import numpy as np
 
-from performer_course import antibody, compare, data, projections, training
+from performer_course import antibody, attention, compare, data, projections, training
 from tools.record.shared import beside, chains, lesson_17, real_weights, write
 
-FILES = {"shared": "antibody_directions.npz", "two": "antibody_directions_two.npz"}
-TABLE = data.FOLDER / "antibody_trained.csv"
+FILE, TABLE = data.FOLDER / "antibody_directions.npz", data.FOLDER / "antibody_trained.csv"
 SIZES, SEEDS = (16, 32, 64), (0, 1)
-KEEP = 64, 0  # m and seed of what the files hold
+KEEP = 64, 0  # m and seed of what the file holds
 STEPS, RATE, ROUNDS = 1600, 1.6e-2, 2
 
 
@@ -37,23 +34,19 @@ def samples(weights: dict, part: str, rng, rounds: int) -> list[tuple]:
 
 @training.by_hand
 def loss(params, q, k):
-    """The KL of all heads together, and its gradient ∂/∂W: (1, …) if shared, (2, …) for q and k."""
-    W = params["W"]
-    kl, *by_W = antibody.divergence(*compare.with_weight_column(q, k), W[0], W[-1])
-    return kl.sum(), {"W": jnp.stack(by_W) if len(W) == 2 else sum(by_W)[None]}
+    """The KL of all heads together, and its gradient."""
+    kl, by_W = antibody.divergence(*compare.with_weight_column(q, k), params["W"])
+    return kl.sum(), {"W": by_W}
 
 
-def trained(given: list, kind: str, m: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """W before and after training, (1 or 2, blocks, heads, m, d + 1)."""
+def trained(given: list, m: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """W before and after training, (blocks, heads, m, d + 1)."""
     rng = np.random.default_rng([seed, m])
     some = given[:: 4 * ROUNDS]  # chains that the start takes its moments from
     W = np.zeros((antibody.BLOCKS, antibody.HEADS, m, given[0][0].shape[-1] + 1), np.float32)
     for i in np.ndindex(W.shape[:2]):
         q, k = (np.concatenate([one[n][i] for one in some]).astype(float) for n in range(2))
         W[i] = compare.fitted_directions(projections.orthogonal(rng, m, q.shape[1]), q, k)
-    W = np.stack([W] * (1 + (kind == "two")))
-    if kind == "two":
-        W[0, ..., -1] = 0  # the weights b of keys say it all
     batches = (given[n] for n in rng.integers(len(given), size=STEPS))
     params, _ = training.train(loss, {"W": jnp.asarray(W)}, batches, STEPS, RATE)
     return W, np.asarray(params["W"]).astype(np.float16)
@@ -62,8 +55,14 @@ def trained(given: list, kind: str, m: int, seed: int) -> tuple[np.ndarray, np.n
 def far(given: list, W) -> float:
     """KL a head, the mean over the chains given."""
     W = W.astype(np.float32)
-    found = [antibody.divergence(*compare.with_weight_column(*qk), W[0], W[-1])[0] for qk in given]
+    found = [antibody.divergence(*compare.with_weight_column(*qk), W)[0] for qk in given]
     return float(np.mean(found))
+
+
+def attend(W):
+    """attend(i, q, k, v) with the directions [ω, b] of all heads, as `antibody.attend_trained`."""
+    by = attention.favor_attention
+    return lambda i, q, k, v: by(*compare.with_weight_column(q, k), v, W[i])
 
 
 def main() -> None:
@@ -73,16 +72,15 @@ def main() -> None:
     exact = scores(weights, antibody.attend_exact)
     for seed in SEEDS:
         given = samples(weights, "training", np.random.default_rng(1 + seed), ROUNDS)
-        for kind, m in itertools.product(FILES, SIZES):
-            W, last = trained(given, kind, m, seed)
-            found = scores(weights, antibody.attend_by(*last.astype(np.float32)[[0, -1]]))
+        for m in SIZES:
+            W, last = trained(given, m, seed)
+            found = scores(weights, attend(last.astype(np.float32)))
             ends = {"KL at the start": W, "KL at the end": last}
             kl = {name: f"{far(calibration, of):.3f}" for name, of in ends.items()}
-            of = {"kind": kind, "m": m, "seed": seed, "steps": STEPS}
+            of = {"kind": "shared", "m": m, "seed": seed, "steps": STEPS}
             rows.append({**of, **kl, **beside(found, exact=exact)})
             if (m, seed) == KEEP:
-                last = last[0] if kind == "shared" else last
-                np.savez_compressed(data.FOLDER / FILES[kind], W=last)
+                np.savez_compressed(FILE, W=last)
     write(TABLE, rows)
 
 

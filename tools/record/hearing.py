@@ -113,8 +113,8 @@ def centres(given: list) -> np.ndarray:
 def loss(params, q, k):
     """KL(A ‖ Â) of all heads together, and its gradient with respect
     to the directions, which q and k share."""
-    kl, *by_W = antibody.divergence(q, k, params["W"], params["W"])
-    return kl.sum(), {"W": sum(by_W)}
+    kl, by_W = antibody.divergence(q, k, params["W"])
+    return kl.sum(), {"W": by_W}
 
 
 def trained(given: list, m: int) -> np.ndarray:
