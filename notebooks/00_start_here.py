@@ -150,7 +150,7 @@ print(f"output {(weights * values).sum() / weights.sum():.2f}")
 # function such as this exponential, which is an inner product in disguise, is called a *kernel*, and the numbers
 # $\varphi$ are its *features*. So the course asks which functions are kernels (lessons 01 to 03), how to draw random
 # features for them (04 and 05), how this fits attention (06 to 10), what to do when numbers are extreme and when no
-# word may look ahead (11 and 12), and what becomes of trained models (13 to 18).
+# word may look ahead (11 and 12), and what becomes of trained models (13 to 23).
 #
 # ## 2. Seven questions with pencil and paper
 #
@@ -220,7 +220,7 @@ PATH = {
     "03": "Bochner's theorem", "04": "Fourier features", "05": "orthogonal features",
     "06": "attention", "08": "the softmax kernel", "09": "positive features",
     "10": "linear attention", "11": "stable features", "12": "causal linear attention",
-    "14": "near-and-far attention", "18": "speech",
+    "14": "near-and-far attention", "22": "a language model",
 }  # fmt: skip
 BRANCHES = {
     "a7": ("03", "more on kernels"), "a6": ("05", "structured projections"),
@@ -229,10 +229,10 @@ BRANCHES = {
     "a5": ("12", "GPUs"), "20": ("12", "after the Performer"),
     "15": ("14", "fitted features"), "16": ("14", "training"),
     "17": ("14", "a pretrained model"), "a4": ("14", "associative memory"),
-    "21": ("14", "what a state recalls"),
+    "18": ("14", "speech"), "21": ("14", "what a state recalls"),
 }  # fmt: skip # branch: the lesson above it, its name
-AFTERNOON = ("00", "06", "09", "10", "18")
-PARTS = {"kernels": "03", "random features": "05", "attention": "12", "models": "18"}  # the last
+AFTERNOON = ("00", "06", "09", "10", "22")
+PARTS = {"kernels": "03", "random features": "05", "attention": "12", "models": "22"}  # the last
 
 sources = {
     file.name[:2]: file.read_text(encoding="utf-8") for file in Path("../notebooks").glob("*.py")
@@ -287,7 +287,7 @@ show(
 
 # %% [markdown]
 # If you have only one afternoon, read about attention (06), positive features (09), the sum that is computed once (10)
-# and a model that you can hear (18), and take on trust what comes between. Lecturers find plans in the folder `kit`.
+# and a converted language model (22), and take on trust what comes between. Lecturers find plans in the folder `kit`.
 
 # %% [markdown]
 # ## 4. Guess, run, check

@@ -20,8 +20,7 @@ GIVEN = {
     | {"5,000": "1/(2 · 0.01²)", "64": "of the digits"},
     "05": {"64": "of an example"},
     "09": {"40": "of an example"},
-    "10": {"7675": "of an issue", "4,800": "18 · 64 ln 64"}
-    | {"64": "of the data"},
+    "10": {"7675": "of an issue", "4,800": "18 · 64 ln 64"} | {"64": "of the data"},
     "11": {"900": "30²"},
     "12": {"13": "40,960 / 3,072"},
     "13": {"48": "of the data"},
@@ -40,6 +39,9 @@ GIVEN = {
     "21": dict.fromkeys(("3412", "3358", "0.97", "0.01", "397"), "of an issue")
     | dict.fromkeys(("1435", "2295", "2365", "27752"), "of an issue")
     | {"400": "steps of §4"},
+    "22": {"135": "of the model", "98": "of its file", "270": "30 · 9", "30": "of the model"}
+    | {"32": "96 − 64", "240": "of its own training", "1,500": "of the text", "1,600": "of it"}
+    | dict.fromkeys(("1,024", "2,047"), "rows of a window"),
     "a1": dict.fromkeys(("001", "002", "003", "004"), "of a document") | {"1.5": "of 1.52e+28"},
     "a2": {"1024": "of an article"},
     "a4": {"397": "of the data", "600": "of the recorded run"},

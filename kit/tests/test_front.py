@@ -49,7 +49,7 @@ def test_the_path_and_the_afternoon_are_those_of_lesson_00():
     printed = "".join(output.text for cell in read(find("00")).cells for output in cell.outputs)
     for route, name in {"One afternoon": "one afternoon", "The path": "the path"}.items():
         named = re.search(
-            rf"\*\*{route}\*\*, \d+ hours(?:.|\n)+?lessons ((?:.|\n)+?\b18)\b", README
+            rf"\*\*{route}\*\*, \d+ hours(?:.|\n)+?lessons ((?:.|\n)+?\b2\d)\b", README
         )
         listed = re.search(rf"(?m)^{name} +[\d.]+ hours: (.+)$", printed)[1]
         assert re.findall(r"\b\d\d\b", named[1]) == listed.split()
