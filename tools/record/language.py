@@ -119,7 +119,7 @@ def trained(weights, seed):
     return kept(f"trained {seed}", lambda: language_trained.features(weights, heads, asked, seed))
 
 
-def ways(weights):
+def approximations(weights):
     """{method: attend}, each in all blocks, and some beside eight exact blocks."""
     given, near = known(weights), methods.near
     short, every, later = 0.4 * given["norms"], range(30), range(1, 30)
@@ -159,7 +159,10 @@ def nats(weights):
     """language_nats.csv: nats of each method and window, their differences, and means of blocks."""
     names = ["window", "method", "nats", "over exact", "se", *map(str, range(0, L, BLOCK))]
     there, add = table("nats", names, 2)
-    every = {method: functools.partial(nats_of, attend=x) for method, x in ways(weights).items()}
+    every = {
+        method: functools.partial(nats_of, attend=x)
+        for method, x in approximations(weights).items()
+    }
     every |= {"counts of words": counts_of(1), "counts of pairs": counts_of(2)}
     for method, (window, tokens) in itertools.product(every, windows(weights, "judge").items()):
         if (window, method) in there:
@@ -228,7 +231,7 @@ def errors(weights):
     """
     there, add = table("errors", ["method", "block", "error", "normalised"], 1)
     blocks, _ = chosen(weights)
-    for method, attend in ways(weights).items():
+    for method, attend in approximations(weights).items():
         if method != "exact" and "8 exact" not in method and (method,) not in there:
             for i, given in enumerate(blocks):
                 add(method, i, *(f"{x:.5f}" for x in error(weights, attend, given)))
@@ -240,7 +243,7 @@ THINGS = "silver trunk,garden gate,north tower,old piano,green cabinet,wine cell
 THINGS += ",iron chest,writing desk,stable door,clock room,linen press"
 
 
-def sequence(weights, n, filler=1500):
+def sequence(weights, n, between=1500):
     """(tokens, {kind: positions}) of sequence n, of which 0 is to choose by.
 
     Six pass keys and a paragraph, 1,500 tokens of prose, the keys in another order, the paragraph.
@@ -250,8 +253,8 @@ def sequence(weights, n, filler=1500):
     keys = ["".join(map(str, rng.integers(10, size=5))) for _ in things]
     facts = [f"The pass key of the {x} is {key}.\n" for x, key in zip(things, keys, strict=True)]
     facts = [encode(fact) for fact in facts]
-    prose = encode(texts()["filler" if n else "choose"])[2000 * (n - 1) if n else 6000 :]
-    parts = [*facts, prose[1700:1831], prose[:filler], encode("\n")]
+    prose = encode(texts()["between" if n else "choose"])[2000 * (n - 1) if n else 6000 :]
+    parts = [*facts, prose[1700:1831], prose[:between], encode("\n")]
     parts += [*(facts[i] for i in rng.permutation(6)), prose[1700:1831]]
     starts, tokens = np.cumsum([0, *map(len, parts)]), np.concatenate(parts)
     digit = np.array([weights["vocabulary"][t].isdigit() for t in tokens])
@@ -293,7 +296,7 @@ def orders():
 def recall(weights):
     """language_recall.csv: sequences 1 to 3 with some blocks exact and the others by a method."""
     there, add = table("recall", ["sequence", "exact blocks", "others", *KINDS], 3)
-    others, (retrieval, prose) = ways(weights), orders()
+    others, (retrieval, prose) = approximations(weights), orders()
     blocks = [
         range(30),
         *(x[:n] for n in (0, 1, 2, 4, 6, 8, 10, 12, 16) for x in (retrieval, prose)),
@@ -382,7 +385,7 @@ def said(weights):
     asked = {"prose": language.encode(weights, texts()["prompt"])}
     asked["technical"] = language.encode(weights, texts()["reference 2"])[20_000:21_500]
     asked["pass key"] = tokens[: where["first digit"][0]]
-    every, path = ways(weights), data.FOLDER / "language_said.json"
+    every, path = approximations(weights), data.FOLDER / "language_said.json"
     found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     names = ["exact", "window 64", "window 64 + 4", "window 256 + 4", "window 64 + 4, 8 exact"]
     names += [f"window 64 + 4, trained {SEEDS[0]}, 8 exact"]
@@ -408,7 +411,7 @@ QKV = ("q", 1, 1), ("k", 2, 3), ("v", 3, 3)  # where a block has them; heads tha
 
 def kept_heads(weights):
     """language_heads.npz and language_card.npz: q, k, v of single heads, and their tokens."""
-    tokens, text = sequence(weights, 0, filler=60)[0], windows(weights, "choose")["prose 0"]
+    tokens, text = sequence(weights, 0, between=60)[0], windows(weights, "choose")["prose 0"]
     W = trained(weights, SEEDS[0])
     for name, at, given in (("heads", HEADS, tokens[:512]), ("card", CARD, text[:320])):
         blocks = heads(weights, given)

@@ -12,7 +12,7 @@ ROWS = 128  # in a block
 
 
 def near(w, sinks=0, content=None, mean=None, far=None):
-    """attend: exact for the last w keys and the first `sinks`, one denominator with the rest.
+    """attend: exact for the last w keys and the first `sinks`, in one denominator.
 
     content: key heads' norms for each block, (blocks, 3): keys whose values are shorter stay exact.
     mean: the blocks in which all other keys are represented by their mean. far(i): a pair of
