@@ -140,7 +140,8 @@ def approximations(weights):
     for seed in SEEDS:
         far = methods.features(trained(weights, seed))
         found[f"window 64 + 4, trained {seed}"] = near(64, 4, far=far)
-    hybrids = [f"window {w} + 4" for w in (64, 96, 256)] + ["window 64 + 4, short values"]
+    hybrids = [f"window {w} + 4" for w in (64, 96, 256)]
+    hybrids += [f"window 64 + 4, {name}" for name in ("short values", "64 centres")]
     for name in (*hybrids, *(f"window 64 + 4, trained {seed}" for seed in SEEDS)):
         found[f"{name}, 8 exact"] = methods.hybrid(EXACT, found[name])
     return found
@@ -303,7 +304,7 @@ def recall(weights):
     ]
     blocks += [range(17, 25), range(11, 30), (17, 18, 20, 23)]
     asked = [(x, "window 64 + 4") for x in blocks]
-    far = [f"window 64 + 4, trained {seed}" for seed in SEEDS]
+    far = [*(f"window 64 + 4, trained {seed}" for seed in SEEDS), "window 64 + 4, 64 centres"]
     asked += [(retrieval[:8], x) for x in (*far, "window 96 + 4", "window 256 + 4")]
     asked += [([], x) for x in (*far, "window 256 + 4", "window 64 + 4, mean key from block 1")]
     for (exact, method), n in itertools.product(asked, (1, 2, 3)):

@@ -65,7 +65,7 @@ def loss(W, q, k, v, rows, W_o):
 
 
 def train(seed, given, W_o, steps=STEPS, rate=RATE):
-    """W of a block, from its (q, k, v) in some windows: Adam, each step on 64 rows of one window."""
+    """W of a block from its (q, k, v) in some windows: Adam, each step on 64 rows of a window."""
     rng = np.random.default_rng([seed, 22])
     given = [(q.reshape(len(k), -1, *q.shape[1:]), k, v) for q, k, v in given]
     keys, queries = start(rng, np.concatenate([k[:, SINKS:] for _, k, _ in given], axis=1))
