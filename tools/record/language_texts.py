@@ -27,7 +27,7 @@ EXCERPTS = {  # part: (novel, first character, number of characters)
     "window 1": ("MANSFIELD PARK", 440_000, 9_400),
     "window 2": ("MANSFIELD PARK", 660_000, 9_400),
     "between": ("MANSFIELD PARK", 113_294, 40_000),
-    "prompt": ("MANSFIELD PARK", 92_552, 6_078),
+    "prompt": ("MANSFIELD PARK", 92_552, 6_082),
 }
 
 
