@@ -211,7 +211,7 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 # it helps you, and to use it. Each open circle is a *branch*, linked to the last lesson of the path that it needs.
 # **Nothing on the path needs a branch, so if you stay on the path you miss no step.**
 #
-# **Before you look:** the path has fourteen lessons of 20 to 55 minutes. How many hours of reading is that: five, eleven
+# **Before you look:** the path has fifteen lessons of 20 to 55 minutes. How many hours of reading is that: five, eleven
 # or twenty-five?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -221,6 +221,7 @@ PATH = {
     "06": "attention", "08": "the softmax kernel", "09": "positive features",
     "10": "linear attention", "11": "stable features", "12": "causal linear attention",
     "14": "near-and-far attention", "22": "a language model",
+    "23": "the decision card",
 }  # fmt: skip
 BRANCHES = {
     "a7": ("03", "more on kernels"), "a6": ("05", "structured projections"),
@@ -232,7 +233,7 @@ BRANCHES = {
     "18": ("14", "speech"), "21": ("14", "what a state recalls"),
 }  # fmt: skip # branch: the lesson above it, its name
 AFTERNOON = ("00", "06", "09", "10", "22")
-PARTS = {"kernels": "03", "random features": "05", "attention": "12", "models": "22"}  # the last
+PARTS = {"kernels": "03", "random features": "05", "attention": "12", "models": "23"}  # the last
 
 sources = {
     file.name[:2]: file.read_text(encoding="utf-8") for file in Path("../notebooks").glob("*.py")

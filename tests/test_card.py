@@ -87,7 +87,7 @@ def test_where_values_or_weights_are_all_the_same_mean_v_is_named():
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda q, k, v: (q, k[:, :40], v[:, :40]), "L = 60 queries and S = 40 keys"),
+        (lambda q, k, v: (q, k[:, :40], v[:, :40]), r"of one text, got .*k \[3, 40, 4\]"),
         (lambda q, k, v: (q, k, v[:, :40]), "one row for each key"),
         (lambda *x: [y[:, :20] for y in x], r"at least 32 tokens .* q \[3, 20, 4\]"),
         (lambda *x: [y.swapaxes(0, 1) for y in x], r"heads first, .*transpose\(0, 1\)"),
@@ -176,7 +176,7 @@ def test_a_card_is_had_from_files(tmp_path, monkeypatch):
     for found, wanted in zip(program._read(tmp_path / "bits.npz"), TEXT, strict=True):
         assert np.abs(found / wanted - 1).max() < 2**-7
     for name, says in {
-        "bad": r"bad.npz is not a valid npz file \(np.savez.*: File is not a zip file",
+        "bad": r"bad.npz is not a valid npz file \(np.savez.*: ",
         "torch": r"torch.npz must hold .*np.savez.* got \['head/data.pkl'\] in \[\]",
         "names": r"names.npz must hold .* got \['Q', 'K', 'V'\]",
         "whole": "whole.npz must hold .* in .'int64', 'float32'",

@@ -41,7 +41,7 @@ PACKAGE = Path(performer_course.__file__).parent
 # the ways between libraries, a file that is opened, rows of a card, and modules for PyTorch.
 ELSEWHERE = {"checks", "drawings", "figures", "training", "paper", "backend", "pytorch"}
 FILES = {f"{name}.{f}" for name in ("antibody", "language", "speech") for f in ("load", "find")}
-FILES |= {"card.verdict", "card.card"}
+FILES |= {"card.verdict"}
 # They say that a state may grow without bound, or a polynomial: huge numbers overflow in them.
 GROWS = {"recurrent.recurrence", "recurrent.delta_attention", "recurrent.chunk_map"}
 
@@ -66,8 +66,8 @@ HOST |= {"m": 2, "n": 4, "d": 3, "diameter": 1.5, "sigma": 0.5, "radius": 0.7, "
 HOST |= {"stages": 2, "signs": np.sign(draw(1, 3, 4)), "norms": draw(2), "gamma": 0.4, "nu": 1.5}
 HOST |= {"length": 1.2, "passes": 2, "part": "test", "scale": 0.5, "sequence": "EVQL", "i": 1}
 HOST |= {"when": "early"}
-MODEL = dict.fromkeys("qkv", draw(8, 5, 64)) | {"W": draw(6, 64)}
-MODEL |= {"tokens": np.full((2, 5), 7), "attend": antibody.attend_exact}
+MODEL = dict.fromkeys("qkv", draw(8, 5, 64)) | dict.fromkeys(("W_q", "W_k"), draw(8, 8, 6, 64))
+MODEL |= {"W": draw(6, 64), "tokens": np.full((2, 5), 7), "attend": antibody.attend_exact}
 MODEL |= {"masked": np.eye(2, 4, dtype=bool), "weights": small_weights()}
 SPEECH = {"weights": small_speech(), "sound": draw(800), "text": "the thing"}
 SPEECH["attend"] = lambda i, q, k, v: v
@@ -77,7 +77,7 @@ LANGUAGE |= {"q": draw(4, 5, 3), "k": draw(2, 5, 3), "v": draw(2, 5, 3)}
 HEAD = {"q": draw(5, 3), "k": draw(5, 3), "v": draw(5, 2), "W": draw(6, 3), "s": draw(3)}
 HEAD |= {"U": np.eye(3), "rho": np.array([0.5, 0.8, 1.0]), "causal": True, "draws": 1, "seed": 3}
 HEAD |= {"output": draw(5, 2), "exact": draw(5, 2), "key_mask": np.arange(5) < 4}
-CARD = HEAD | {"q": draw(40, 3), "k": draw(40, 3), "v": draw(40, 2), "budget": 0.5, "share": 0.5}
+CARD = HEAD | {"q": draw(40, 3), "k": draw(40, 3), "v": draw(40, 2), "budget": 0.5}
 CARD["sample"] = (draw(36, 3), draw(36, 3), draw(36, 2))
 ROOMS = {"antibody": MODEL, "speech": SPEECH, "language": LANGUAGE, "compare": HEAD, "card": CARD}
 

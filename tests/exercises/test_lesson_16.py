@@ -86,4 +86,64 @@ WRONG["leaks"] = [
 ]
 
 
+def chooser(
+    fitted=lambda n: slice(n // 2),
+    over_draws=np.mean,
+    size=lambda error: (error**2).mean(),
+    pooled=False,
+    causal=True,
+    baseline=True,
+    draw=lambda rng: rng,
+):
+    """Fitted to the first half of the windows, and judged on the second."""
+
+    def choose(maps, q, k, v, rng, draws):
+        known, new = fitted(len(q)), tuple(a[len(a) // 2 :] for a in (q, k, v))
+        exact = attention.softmax_attention(*new, causal=causal)
+        mean = attention.uniform_attention(*new, causal=causal and baseline != "all values")
+        losses = {lesson_16.BASELINE: size(mean - exact)} if baseline else {}
+        for name, fit in maps.items():
+            attend = fit(q[known], k[known])
+            outputs = [attend(*new, draw(rng)) for _ in range(draws)]
+            outputs = [np.mean(outputs, axis=0)] if pooled else outputs
+            losses[name] = over_draws([size(output - exact) for output in outputs])
+        return min(losses, key=losses.get)
+
+    return choose
+
+
+def both_ways(maps, q, k, v, rng, draws):
+    """Fitted to each half, and judged on the other."""
+    parts, losses = np.array_split(np.arange(len(q)), 2), dict.fromkeys([*maps, "mean(V)"], 0.0)
+    for fitted, new in (parts, parts[::-1]):
+        given = q[new], k[new], v[new]
+        exact = attention.softmax_attention(*given, causal=True)
+        mean = attention.uniform_attention(*given, causal=True)
+        losses["mean(V)"] += draws * ((mean - exact) ** 2).sum()
+        for name, fit in maps.items():
+            attend = fit(q[fitted], k[fitted])
+            losses[name] += sum(((attend(*given, rng) - exact) ** 2).sum() for _ in range(draws))
+    return min(losses, key=losses.get)
+
+
+RIGHT["choose_map"] = [both_ways, chooser(fitted=lambda n: slice(1, n // 2))]
+WRONG["choose_map"] = [
+    (chooser(causal=False), lesson_16.LEAST),
+    (chooser(baseline=False), lesson_16.NO_BASELINE),
+    (chooser(baseline="all values"), lesson_16.ALL_VALUES),
+    (chooser(fitted=slice), lesson_16.SEEN),
+    (chooser(pooled=True), lesson_16.CANCEL),
+    (chooser(over_draws=np.median), lesson_16.RUINED),
+    *[
+        (answer, "one draw in four ruins")
+        for answer in (
+            chooser(draw=lambda rng: np.random.default_rng(0)),
+            chooser(over_draws=lambda losses: losses[0]),
+        )
+    ],
+    (chooser(over_draws=np.sum), "another map has a smaller loss"),
+    (chooser(over_draws=np.max), "another map has a smaller loss"),
+    (chooser(size=np.linalg.norm), "another map has a smaller loss"),
+]
+
 TestExercises = exercises(RIGHT, WRONG)

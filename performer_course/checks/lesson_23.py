@@ -1,0 +1,96 @@
+"""Lesson 23, the decision card."""
+
+import math
+
+import numpy as np
+
+from ._judge import check, compare
+
+# From which length on
+
+
+def first_length(
+    near=lambda i, n: np.minimum(i + 1, n),
+    every=lambda i: i + 1,
+    keys=lambda w, s: w + s,
+    enough=np.less_equal,
+    away=0,
+):
+    """The least L at which the pairs near(i, n) of all rows are enough · every(i), as `away`."""
+
+    def search(window, sinks, fraction):
+        i = np.arange(40_000)
+        pairs = near(i, keys(window, sinks)) + 0 * i
+        good = enough(pairs.cumsum(), fraction * (every(i) + 0 * i).cumsum())
+        return int(np.flatnonzero(~good)[-1]) + 2 + away  # all longer texts are good
+
+    return search
+
+
+def square(window, sinks, fraction):
+    return math.ceil((window + sinks) / fraction)
+
+
+LENGTHS = [
+    (first_length(keys=lambda w, s: w), "the sinks are missing."),
+    (first_length(keys=lambda w, s: w + s + 1), "the window includes the query's own key."),
+    (first_length(near=lambda i, n: n), "rows near the start of the text see fewer keys."),
+    (square, "a causal row sees i + 1 keys of exact attention, not all L."),
+    (first_length(away=-1), "one token too few: there the fraction is still larger."),
+    (first_length(away=1), "one token too many."),
+]
+
+
+@check(mistakes=LENGTHS)
+def tokens_from(search):
+    """search(window, sinks, fraction): from which L on a causal window has this part of pairs."""
+    given = [(64, 4, 0.25), (5, 0, 0.5), (16, 1, 0.9), (256, 4, 0.1)]
+    compare(search, first_length(), given, LENGTHS, case="a window of {0} and {1} sinks, {2}")
+
+
+# Which queries retrieve
+
+
+def part(root=math.sqrt, far=lambda gap, w: gap >= w, top=np.max, least=0.5, first=0, of=np.mean):
+    """The part of causal rows whose top weight on keys far from them, and no sink, is > least."""
+
+    def measure(q, k, window, sinks):
+        i, j = np.indices((len(q), len(k)))
+        weights = np.exp(np.where(j <= i, q @ k.T / root(q.shape[1]), -np.inf))
+        weights /= weights.sum(axis=1, keepdims=True)
+        weights *= far(i - j, window) & (j >= sinks * (1 - first))
+        return of(top(weights, axis=1) > least)
+
+    return measure
+
+
+def every_key(q, k, window, sinks):
+    i, j = np.indices((len(q), len(k)))
+    weights = np.exp(q @ k.T / q.shape[1] ** 0.5)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return ((weights * ((np.abs(i - j) >= window) & (j >= sinks))).max(axis=1) > 0.5).mean()
+
+
+QUERIES = [
+    (part(top=np.sum), "that adds up all distant keys; one key must have more than half."),
+    (part(least=0), "count a query only if the key has more than half of the weight."),
+    (part(first=1), "the sinks are not distant keys: leave them out."),
+    (part(far=lambda gap, w: gap > w), "the window has `window` keys, the query's own included."),
+    (part(far=lambda gap, w: gap >= 0), "keys in the window do not count."),
+    (part(root=lambda d: 1), "the logits are qᵀk/√d: the root of d is missing."),
+    (every_key, "a causal row has no weight on later keys."),
+    (part(of=np.sum), "the fraction of the queries, not their number."),
+]
+
+
+@check(mistakes=QUERIES)
+def retrieving(measure):
+    """measure(q, k, window, sinks): the part of rows with over half of the weight far away."""
+    rng, given = np.random.default_rng(2301), []
+    for L, window, sinks, strength in ((60, 8, 2, 3.0), (45, 5, 1, 2.5), (30, 12, 0, 3.5)):
+        k = rng.normal(size=(L, 9))
+        q = strength * k[rng.integers(0, L, L)] + rng.normal(size=(L, 9)) / 3
+        q[::5] = strength * k[np.maximum(np.arange(0, L, 5) - window, 0)]
+        q[1::5] = strength * k[0]
+        given.append((q, k, window, sinks))
+    compare(measure, part(), given, QUERIES, case="a window of {2} and {3} sinks")
