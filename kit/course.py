@@ -7,7 +7,7 @@
     FOLDER/seed                          what the variants are made from, drawn if there is none:
                                          keep it, and show it to nobody
     FOLDER/source/lesson01/              the course's exercises, with points for the last answer
-    FOLDER/source/variant01/             exercises that only this seed makes
+    FOLDER/source/variant10/             exercises that only this seed makes
 
 A file that is already there and differs belongs to the lecturer, and is kept.
 """

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The softmax kernel: estimate its weights
 #
-# > **50 minutes.** Needs: the softmax kernel as a Gaussian between two norms (lesson 02), random Fourier features
+# > **45 minutes.** Needs: the softmax kernel as a Gaussian between two norms (lesson 02), random Fourier features
 # > and their variance (lesson 04), attention and its normalised error (lesson 06).
 # >
 # > Afterwards you can estimate the weights of attention with cosines and sines, predict from distances alone how
@@ -10,8 +10,7 @@
 # The weights of attention, before we divide them by their sum, are values of the softmax kernel. Lesson 02 wrote this
 # kernel as a Gaussian between two factors that depend on norms, and for the Gaussian we already have random features:
 # draw a few frequencies, and the mean of their cosines is close to the kernel. Why not use them in attention? The
-# result is called *random feature attention* (Peng et al., 2021). In this lesson we build it, compute its error
-# exactly, and try it on six kinds of attention.
+# result is called *random feature attention* (Peng et al., 2021).
 
 # %%
 from time import process_time
@@ -181,9 +180,9 @@ for d in (8, 16, 64):
 # negative with a probability of about $\Phi(-1/\eta)$, where $\Phi$ is the distribution function of the standard normal
 # distribution. What does a negative weight do to an output?
 #
-# **Before you run this:** three keys have the weights 4, 2 and 1 and the values 10, 20 and 30, so their weighted mean is
-# $110/7$. Two of the weights are estimated exactly, and the third estimate is $-5$ instead of 1. What is the weighted
-# mean now?
+# **Before you run this:** three keys have the weights 4, 2 and 1 and the values 10, 20 and 30, so their weighted mean
+# is $110/7$. Two of the weights are estimated exactly, and the third estimate is $-5$ instead of 1. What is the
+# weighted mean now?
 
 # %% tags=["answer"]
 values = np.array([10, 20, 30])
@@ -235,8 +234,8 @@ show(
 # %% [markdown]
 # More than a third of the estimates are negative, as predicted. The dark columns belong to long keys: for every query,
 # the error of an estimate contains the factor $e^{\|y_j\|^2/2}$ of its key. A dark row is like our three keys with the
-# estimate $-5.9$. The sum of its weights is near zero, so that all of them are far too large. **A wrong weight harms one
-# term of a mean, but a denominator near zero multiplies the whole row.**
+# estimate $-5.9$. The sum of its weights is near zero, so that all of them are far too large. **A wrong weight harms
+# one term of a mean, but a denominator near zero multiplies the whole row.**
 #
 # ## 4. A denominator near zero
 #
@@ -268,51 +267,26 @@ for m in (16, 64, 256):
 # $\omega$. Keys that are near each other, or near each other's mirror images, therefore get too much weight together or
 # too little weight together.
 #
-# The estimated denominator is $e^{\|x\|^2/2}$ times a mean of $\sum_j s_j C_j$ over $m$ independent directions, with
-# $s_j = e^{\|y_j\|^2/2}$. So its variance is the variance for a single direction, divided by $m$. We take the mean
-# square of $\sum_j s_j C_j$, which is a double sum over all pairs of keys, subtract the square $g^2$ of its mean, and
-# divide by $g^2$. The result, divided by $m$, is the relative variance of the denominator, and its square root $\eta_D$
-# is the relative error:
+# Let $\eta_D$ be the measured relative error of a denominator. As in section 3, we approximate the ratio of an
+# estimated denominator to the exact one by a normal distribution, now with mean 1 and standard deviation $\eta_D$.
 #
-# $$\eta_D^2 = \frac1m \cdot \frac{\tfrac12 \sum_{j,l} s_j s_l \bigl[ K(y_j, y_l) +
-# K(2x - y_j,\, y_l)\bigr] - g^2}{g^2}, \qquad g = \sum_j s_j K(x, y_j) .$$
-#
-# In the code, `same` is the double sum of $K(y_j, y_l)$, and `mirrored` the double sum with the mirror images.
-
-
-# %%
-def spread(x, y):
-    """√m η_D for each query, x (n, d), and the keys y (S, d): (n,)."""
-    s = np.exp((y**2).sum(axis=1) / 2)  # (S,)
-    g = kernels.gaussian(x, y) @ s  # (n,)
-    same = s @ kernels.gaussian(y, y) @ s
-    mirrored = np.array([s @ kernels.gaussian(2 * one - y, y) @ s for one in x])  # (n,)
-    return np.sqrt((same + mirrored) / 2 - g**2) / g
-
-
-single = spread(x[:32], y)  # relative error of the denominator from one direction
-print("m:", *ratios, "  η_D by the formula:", *(f"{(single / m**0.5).mean():.2f}" for m in ratios))
-
-# %% [markdown]
-# The formula agrees with the measurement. As in section 3, we approximate the ratio of an estimated denominator to the
-# exact one by a normal distribution, now with mean 1 and standard deviation $\eta_D$.
-#
-# **Before you run this:** with 64 directions $\eta_D$ is 0.63. Is one denominator in a thousand negative, one in a
-# hundred, or one in twenty?
+# **Before you run this:** with 64 directions $\eta_D$ is 0.63 on average. Is one denominator in a thousand negative,
+# one in a hundred, or one in twenty?
 
 # %% tags=["answer"]
-print("  m   negative denominators   predicted")
+print("  m   negative denominators   by normal distributions")
 for m, ratio in ratios.items():
-    print(f"{m:3} {(ratio < 0).mean():15.3f} {norm.cdf(-(m**0.5) / single).mean():17.3f}")
+    print(f"{m:3} {(ratio < 0).mean():15.3f} {norm.cdf(-1 / ratio.std(axis=0)).mean():23.3f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 grid = np.linspace(-2, 4, 301)
-bell = norm.pdf(grid[:, None], 1, single / 8).mean(axis=1)  # a normal for each query
+spread = ratios[64].std(axis=0)  # of each query
+bell = norm.pdf(grid[:, None], 1, spread).mean(axis=1)  # a normal for each query
 seen = ratios[64].ravel()
 fig, ax = plt.subplots(figsize=(9, 4.5))
 height = np.full(seen.size, 10 / seen.size)  # bins of width 0.1
 ax.hist(seen, np.linspace(-2, 4, 61), weights=height, color=COLORS[5], label="measured")
-ax.plot(grid, bell, color=COLORS[0], label="predicted, normal")
+ax.plot(grid, bell, color=COLORS[0], label="normal distributions")
 ax.axvline(1, color=COLORS[2], linestyle="--", label="exact")
 ax.axvline(0, color=COLORS[1], linestyle="-.", label="division by zero")
 ax.set(xlabel="estimated / exact denominator, $m = 64$", ylabel="density")
@@ -321,7 +295,7 @@ near = (np.abs(seen) < 0.1).mean()
 show(
     fig,
     caption="Look at the height of the bell curve at zero, because we divide by the denominator.",
-    alt="Histogram of estimated over exact denominators at m = 64, on a predicted bell around 1. "
+    alt="Histogram of estimated over exact denominators at m = 64, on a bell around 1. "
     f"{100 * (seen < 0).mean():.1f} % lie {compared(seen[seen < 0], 0)} zero, and {100 * near:.1f} % within a "
     f"tenth of it, where the bell's density is {np.interp(0, grid, bell):.2f}.",
 )
@@ -348,10 +322,9 @@ show(
 # - *antibody* and *speech*: heads of the two pretrained models of lesson 06.
 #
 # We judge an output by its *normalised error* (lesson 06): the squared error, divided by the squared error of
-# $\operatorname{mean}(V)$. It is 0 if the output is exact, and 1 if it is no better than the mean of all values. Each
-# head gets 64 and then 512 orthogonal directions (lesson 05). Of exact attention's multiplications, $m$ directions of
-# cosines and sines take a fraction $3m/L$ ($m$ projections, $2m$ features), and twice that in the decoder, where exact
-# attention needs only half as many multiplications.
+# $\operatorname{mean}(V)$. Each head gets 64 and then 512 orthogonal directions (lesson 05). Of exact attention's
+# multiplications, $m$ directions of cosines and sines take a fraction $3m/L$ ($m$ projections, $2m$ features), and
+# twice that in the decoder, where exact attention needs only half as many multiplications.
 #
 # What should we expect? The table shows the median $r^2$ of all pairs, and in its last column how many directions it
 # takes for such a pair to have the relative error $\eta = 1$. Compare this number with 512.
@@ -468,8 +441,7 @@ show(
 # %% [markdown]
 # **On these trained heads as they are, of width 8 or 64, 512 trigonometric directions typically do worse than the mean
 # of all values.** In the decoder after 12,000 steps, the antibody and the speech heads nearly half of the denominators
-# are negative, so that their sign is little better than the toss of a coin. Made-up attention of width 64 does no
-# better with its 512 tokens.
+# are negative, so that their sign is little better than the toss of a coin.
 #
 # Made-up attention of width 8 is another matter. With 2,048 tokens and 512 directions, which take three quarters of
 # exact attention's multiplications, the median normalised errors are 0.53 on independent tokens and 0.23 on aligned
@@ -560,9 +532,9 @@ for L, d, degrees in ((2048, 8, (1, 2, 3, 4)), (1500, 64, (1,))):
 # have 0.74. Most exponents are between $-1$ and 1, where $1 + t$ follows $e^t$ fairly well.
 
 # %% [markdown]
-# **On 2,048 made-up tokens of width 8, and on both stored speech heads with rows of length 1, a Taylor series with fewer
-# features follows attention more closely than 256 trigonometric features: in all draws, or in most where tokens are
-# aligned.** On the antibody heads 256 trigonometric features save nothing.
+# **On 2,048 made-up tokens of width 8, and on both stored speech heads with rows of length 1, a Taylor series with
+# fewer features follows attention more closely than 256 trigonometric features: in all draws, or in most where tokens
+# are aligned.** On the antibody heads 256 trigonometric features save nothing.
 #
 # With 1,024 features cosines and sines catch up in part. They draw level with 495 terms on aligned tokens, 0.29 and
 # 0.30, and pass the 65 terms on speech, 0.0073 against 0.0096. But at that size they save no multiplications on speech,
@@ -576,9 +548,7 @@ for L, d, degrees in ((2048, 8, (1, 2, 3, 4)), (1500, 64, (1,))):
 # sign. Lesson 09 therefore writes the same kernel as a mean of positive terms.
 #
 # Let us return to the thread of the course. We have estimated a mean over waves from a few of them, and asked whether
-# the output of attention survives this. On these trained heads, as they are, it does not. On 2,048 made-up tokens of
-# width 8 it does, roughly, but with so many features that exact attention is faster, and on independent tokens a short
-# series is more accurate.
+# the output of attention survives this. On these trained heads, as they are, it does not.
 #
 # ## Take away
 #
@@ -593,7 +563,6 @@ for L, d, degrees in ((2048, 8, (1, 2, 3, 4)), (1500, 64, (1,))):
 #
 # - The formula is for one weight. Where a few nearby keys have nearly all of the weight, an output may be good although
 #   the median $r^2$ is large.
-# - The weights $1 + x^\top y$ of degree 1 also turn negative, where $x^\top y$ is below $-1$.
 #
 # ## Exercises
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Positive random features: build weights that cannot turn negative
 #
-# > **55 minutes.** Needs: attention and its normalised error (lesson 06), the softmax kernel from cosines and its
+# > **50 minutes.** Needs: attention and its normalised error (lesson 06), the softmax kernel from cosines and its
 # > error (lesson 08), orthogonal directions (lesson 05).
 # >
 # > Afterwards you can prove the lemma behind the Performer, predict how many random directions it takes to estimate a
@@ -375,106 +375,7 @@ show(
 
 # %% [markdown]
 # In each draw the weights of two nearby keys are wrong by nearly the same factor, and the division removes nearly all
-# of this error. How much does such cancellation help a whole output? To find out, we destroy it: we draw $W$ forty
-# times, and each key takes its estimates from one of the forty draws at random, so that only one pair of keys in forty
-# still shares a draw. Every single weight is as wrong as before, but the errors of a row have next to nothing in
-# common: they are *shuffled*.
-#
-# We try this on three kinds of attention from lesson 08, with 64 directions per head: 2,048 *independent* tokens of
-# width 8, eight heads of lesson 16's *decoder after 12,000 steps*, and six *antibody* heads. (On the decoder and
-# antibody heads so many directions save nothing.) First think about single weights. By section 4 the median of a single
-# term is $e^{-\|z\|^2/2}$ times the exact weight, and at given norms $\|z\|^2 = \|x\|^2 + \|y\|^2 + 2 x^\top y$ grows
-# with the weight. After the division, however, the weights of a row have to add up to one.
-#
-# **Before you run this:** will keys whose exact weight is below 0.001 typically get too much weight or too little? And
-# will this move the output towards $\operatorname{mean}(V)$ or away from it?
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-# q, k and v (heads, inputs, L, d) of each kind, and the mean query and mean key of a sample
-rng, kinds, DECODER = np.random.default_rng(6), {}, "decoder, 12,000 steps"
-kinds["short", 256, 16] = (
-    *rng.normal(size=(3, 4, 1, 256, 16)) * [[[[[0.25]]]], [[[[0.25]]]], [[[[1]]]]],
-    (0, 0),
-)
-for name in ("independent", "aligned"):
-    for L, d in ((2048, 8), (512, 64)):
-        q, k, v = rng.normal(size=(3, 4, 1, L, d))  # four heads, each with one input
-        kinds[name, L, d] = k if name == "aligned" else q, k, v, (0, 0)
-of = [a.reshape(8, 32, 32, 8) for a in data.learned("late")]  # (heads, windows of text, L, d)
-means = [a[:, 16:].mean(axis=(1, 2))[:, None, None] for a in of[:2]]  # from other windows
-kinds[DECODER, 32, 8] = *(a[:, :16] for a in of), means
-q, k, v = data.antibody_heads()
-means = [a.mean(axis=2, keepdims=True)[:, ::-1] for a in (q, k)]  # from the other chain
-kinds["antibody", 122, 64] = q, k, v, means
-q, k, v = (a[:, None] for a in data.speech_heads())
-# speech has no second text, and no order in time to respect: its own means
-kinds["speech", 1500, 64] = q, k, v, [a.mean(axis=2, keepdims=True) for a in (q, k)]
-
-
-# %% tags=["answer"]
-def shared_and_shuffled(q, k, v, causal, rng, m=64, draws=40):
-    """For one head: errors (2, draws), how far to mean(V), and light keys, estimated and exact."""
-    x, y = q[:: len(q) // 32] * q.shape[1] ** -0.25, k * k.shape[1] ** -0.25
-    see = np.tri(len(y)) if causal else np.ones((len(x), len(y)))
-    exact, mean = (A / A.sum(axis=1, keepdims=True) for A in (see * np.exp(x @ y.T), see))
-    W = rng.normal(size=(draws, m, x.shape[1]))
-    E = see * (features.positive(x, W) @ features.positive(y, W).mT)  # (draws, n, L)
-    order = rng.permuted(np.tile(np.arange(draws)[:, None], len(y)), axis=0)  # for each key
-    both = np.stack([E, np.take_along_axis(E, order[:, None, :], axis=0)])
-    weights = both / both.sum(axis=-1, keepdims=True)  # (2, draws, n, L)
-    wrong, baseline = (weights - exact) @ v, (mean - exact) @ v
-    errors, moved = ((wrong * a).sum((-2, -1)) / (baseline**2).sum() for a in (wrong, baseline))
-    light = (exact < 1e-3) & (see > 0)
-    return errors, np.median(moved[0]), weights[0][:, light].mean(axis=0), exact[light]
-
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-rng, judged, ratios = np.random.default_rng(7), {}, {}
-for kind, (q, k, v, _) in kinds.items():
-    heads = zip(*(a.reshape(-1, *a.shape[2:]) for a in (q, k, v)), strict=True)
-    judged[kind] = [shared_and_shuffled(*head, kind[0] == DECODER, rng) for head in heads]
-print("                        normalised error          with one W:")
-print("                       one W for   errors         keys below 0.001    output moved")
-print("kind                   all keys    shuffled       get too much by     to mean(V) by")
-for kind, heads in judged.items():
-    errors = np.stack([head[0] for head in heads], axis=1)  # (2, heads, draws)
-    one, other = np.median(errors, axis=(1, 2))
-    ratios[kind] = one / other
-    if kind in (("independent", 2048, 8), (DECODER, 32, 8), ("antibody", 122, 64)):
-        light = np.median(
-            [output.mean() / exact.mean() for *_, output, exact in heads if len(exact)]
-        )
-        moved = np.median([to_mean for _, to_mean, *_ in heads])
-        print(f"{kind[0]:22} {one:7.2f} {other:12.2f} {light:15.1f} times {moved:17.2f}")
-    if kind[0] == DECODER:
-        below = (errors < 1).mean(axis=(1, 2))
-lowest, highest = min(ratios, key=ratios.get), max(ratios, key=ratios.get)
-print("error with one W / error shuffled, all eight kinds of section 6:")
-for name, L, d in (lowest, ("short", 256, 16), highest):
-    print(f"  {name}, L = {L:,}, d = {d}: {ratios[name, L, d]:.2f}")
-print("decoder, draws below 1: {:.0%} with one W, {:.0%} shuffled;".format(*below))
-of = np.array([[output.sum(), exact.sum()] for *_, output, exact in judged[DECODER, 32, 8]]) / 32
-by_head = of.reshape(8, 16, 2).mean(axis=1)  # weight on light keys, the mean over windows of text
-heavy = by_head[:, 0] / by_head[:, 1]
-print(f"keys below 0.001 get {heavy.min():.0f} to {heavy.max():.0f} times too much, head by head;")
-print("their total weight, estimated {:.2f} and exact {:.4f}".format(*by_head.mean(axis=0)))
-
-# %% [markdown] tags=["answer"]
-# They get too much, on the decoder heads typically 67 times as much as they should, and the output moves towards
-# $\operatorname{mean}(V)$: on the decoder heads 0.55 of the way.
-
-# %% [markdown]
-# Two mechanisms are at work, and the first is cancellation. On each of the eight kinds of data that section 6 uses, the
-# typical error is lower when all keys share one $W$, though only a little lower on aligned tokens of width 64. On
-# *short* tokens, which are independent and a quarter as long, it is about half as large, as the formula predicts: of
-# $\|x + y\|^2$ only the part that belongs to the key remains.
-#
-# But cancellation is not the whole explanation, because even shuffled errors do not ruin the output of the decoder
-# heads, which still beats $\operatorname{mean}(V)$ in six draws of ten, against nine with one $W$. The second mechanism
-# is the one in your question. A typical weight, above all a large one, comes out too low, and the division by the sum
-# passes what it has lost on to the other keys. On the decoder heads most of this goes to keys of medium weight, but
-# keys below 0.001, which should have 0.0012 of the weight in all, get 0.09. All this moves the output towards
-# $\operatorname{mean}(V)$, whose normalised error is 1, and the random part of the errors comes on top.
+# of this error.
 #
 # ## 6. Positive features on trained heads
 #
@@ -496,10 +397,32 @@ print("their total weight, estimated {:.2f} and exact {:.4f}".format(*by_head.me
 # positive features. *Taylor features* of degree 1 replace $e^t$, where $t = q^\top k/\sqrt d$, by $1 + t$, with $d + 1$
 # features (9 at $d = 8$, 65 at $d = 64$), and from their keys we subtract the sample's mean key, as in lesson 08.
 #
-# We judge eight decoder heads, six antibody heads (the easiest and the hardest for such features in each of three
-# blocks), and two *speech* heads. What should we expect? By section 4 a typical weight needs about $10\, e^{\|z\|^2/2}$
-# directions, and the next table compares this number, for the median $\|z\|^2$ of all pairs after the shift, with the
-# $F$ that we can afford.
+# We judge the eight heads of lesson 16's *decoder after 12,000 steps*, six *antibody* heads (the easiest and the
+# hardest for such features in each of three blocks), and two *speech* heads. The figure also shows made-up tokens:
+# independent and aligned ones as in lesson 08, and *short* ones, which are independent and a quarter as long. What
+# should we expect? By section 4 a typical weight needs about $10\, e^{\|z\|^2/2}$ directions, and the next table
+# compares this number, for the median $\|z\|^2$ of all pairs after the shift, with the $F$ that we can afford.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# q, k and v (heads, inputs, L, d) of each kind, and the mean query and mean key of a sample
+rng, kinds, DECODER = np.random.default_rng(6), {}, "decoder, 12,000 steps"
+kinds["short", 256, 16] = (
+    *rng.normal(size=(3, 4, 1, 256, 16)) * [[[[[0.25]]]], [[[[0.25]]]], [[[[1]]]]],
+    (0, 0),
+)
+for name in ("independent", "aligned"):
+    for L, d in ((2048, 8), (512, 64)):
+        q, k, v = rng.normal(size=(3, 4, 1, L, d))  # four heads, each with one input
+        kinds[name, L, d] = k if name == "aligned" else q, k, v, (0, 0)
+of = [a.reshape(8, 32, 32, 8) for a in data.learned("late")]  # (heads, windows of text, L, d)
+means = [a[:, 16:].mean(axis=(1, 2))[:, None, None] for a in of[:2]]  # from other windows
+kinds[DECODER, 32, 8] = *(a[:, :16] for a in of), means
+q, k, v = data.antibody_heads()
+means = [a.mean(axis=2, keepdims=True)[:, ::-1] for a in (q, k)]  # from the other chain
+kinds["antibody", 122, 64] = q, k, v, means
+q, k, v = (a[:, None] for a in data.speech_heads())
+# speech has no second text, and no order in time to respect: its own means
+kinds["speech", 1500, 64] = q, k, v, [a.mean(axis=2, keepdims=True) for a in (q, k)]
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 print("kind                       L   d   F   median ‖z‖²   10 e^{‖z‖²/2}")

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Numerically stable features: subtract the maximum, and predict the error
 #
-# > **50 minutes.** Needs: lesson 09 (positive features, and what the errors of two keys have in common), lesson 10
+# > **40 minutes.** Needs: lesson 09 (positive features, and what the errors of two keys have in common), lesson 10
 # > (linear attention).
 # >
 # > Afterwards you can say what a small constant added to the features does, write linear attention that stays finite at
@@ -64,6 +64,7 @@ def with_eps(q, k, v, W, eps):
     return attention.linear_attention(np.exp(g) + eps, np.exp(h) + eps, v)
 
 
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 epsilons, curves = np.geomspace(1e-9, 1, 10), {}
 for name, tokens, d, scale, m in (("easy", 2048, 16, 0.5, 512), ("hard", 24, 128, 1.0, 1024)):
     errors = []
@@ -243,44 +244,28 @@ for scale in (0.5, 5, 500):
 #
 # Write the estimated weight of a pair as its exact weight times $1 + \eta_{ij}$, so that $\eta_{ij}$ is its relative
 # error, and let $z_j = q_i' + k_j'$. By lesson 09, with independent directions, the errors of one query's weights have
-# mean 0 and
-#
-# $$\mathbb{E}\, \eta_{ij}\eta_{il} = \frac{e^{z_j^\top z_l} - 1}{m}, \qquad
-# \mathbb{E}\, \eta_{ij}^2 = \frac{e^{\|z_j\|^2} - 1}{m} .$$
-#
-# The second is the relative variance of a weight, and `attention.relative_variance` is its mean over all pairs. But we
-# want the error of an output, which is a ratio. If $A_{ij}$ are the exact weights, divided by the sum of their row,
-# then to first order in the $\eta_{ij}$,
+# mean 0 and the covariance $\mathbb{E}\, \eta_{ij}\eta_{il} = (e^{z_j^\top z_l} - 1)/m$. For $j = l$ this is the
+# relative variance of a weight, and `attention.relative_variance` is its mean over all pairs. But we want the error of
+# an output, which is a ratio. If $A_{ij}$ are the exact weights, divided by the sum of their row, then to first order
+# in the $\eta_{ij}$,
 #
 # $$\hat o_i = \frac{\sum_j A_{ij} (1 + \eta_{ij})\, v_j}{\sum_j A_{ij} (1 + \eta_{ij})}
 # \;\approx\; o_i + \sum_j A_{ij}\, \eta_{ij}\, (v_j - o_i) .$$
 #
-# Because $\sum_j A_{ij} (v_j - o_i) = 0$, an error that all keys share drops out. And if one key has nearly all of the
-# weight, $o_i$ is nearly the value of this key, so the error of its weight counts for little. The mean square of the
-# sum is `theory.output_mse`.
+# Because $\sum_j A_{ij} (v_j - o_i) = 0$, an error that all keys share drops out. The mean square of the sum is
+# `theory.output_mse`.
 #
 # For *short* tokens the result is a simple rule. Suppose that $z$ is small, so that softmax is nearly uniform,
 # $A_{ij} \approx 1/S$, that the values have variance 1 and are drawn independently of the keys, and that the keys have
-# mean zero. For small $z$ the covariance of two errors is
-#
-# $$\frac{z_j^\top z_l}{m} = \frac{(q_i' + k_j')^\top (q_i' + k_l')}{m}
-# = \frac{\|q_i'\|^2 + q_i'^\top k_l' + k_j'^\top q_i' + k_j'^\top k_l'}{m} .$$
-#
-# Each of the first three terms is the same for all $j$ or for all $l$, so it drops out of the mean square, and
-# $k_j'^\top k_l'/m$ is left. The deviations $v_j - o_i$ of different keys are nearly uncorrelated, and the keys have
-# mean zero, so only the $S$ terms with $j = l$ add up, each with the factor $A_{ij}^2 \approx 1/S^2$. For one entry of
-# an output the mean squared error is therefore
-#
-# $$\begin{aligned}
-# \text{error} &\approx \frac{\overline{\|k'\|^2}}{m S} \\
-# &\approx \tfrac12 \cdot \frac{\text{relative variance}}{S} \quad
-# \text{if } \overline{\|q'\|^2} = \overline{\|k'\|^2} ,
-# \end{aligned}$$
-#
-# where a bar denotes the mean over queries or keys. Where does the half come from? For short tokens the relative
-# variance of a weight tends to $\overline{\|z\|^2}/m = (\overline{\|q'\|^2} + \overline{\|k'\|^2})/m$. The query's part
-# is common to all keys of its row and cancels in the ratio, whereas the keys' part remains, and it is half of the sum
-# if queries and keys are of the same size.
+# mean zero. For small $z$ the covariance of two errors is $z_j^\top z_l/m$, where
+# $z_j^\top z_l = \|q_i'\|^2 + q_i'^\top k_l' + k_j'^\top q_i' + k_j'^\top k_l'$. Each of the first three terms is the
+# same for all $j$ or for all $l$, so it drops out of the mean square, and $k_j'^\top k_l'/m$ is left. The deviations
+# $v_j - o_i$ of different keys are nearly uncorrelated, and the keys have mean zero, so only the $S$ terms with $j = l$
+# add up, each with the factor $A_{ij}^2 \approx 1/S^2$. For one entry of an output the mean squared error is therefore
+# about $\overline{\|k'\|^2}/(m S)$, where a bar denotes the mean over queries or keys. The relative variance of a
+# weight tends to $\overline{\|z\|^2}/m = (\overline{\|q'\|^2} + \overline{\|k'\|^2})/m$. Its first part, the query's,
+# has cancelled in the ratio, and if queries and keys are of the same size, half of it remains: the error is then
+# $\frac12 \times \text{relative variance}/S$.
 #
 # As always, we compare with $\operatorname{mean}(V)$, which gives each key the weight $1/S$ where softmax gives about
 # $(1 + t_{ij} - \bar t_i)/S$, with the scores $t = q^\top k/\sqrt d$. Its error is therefore $\operatorname{Var}(t)/S$,
@@ -319,6 +304,7 @@ def evaluate(q, k, v, m, causal=False, draws=20):
     return np.stack([predicted, relative, np.mean(errors, axis=0), taylor, score])
 
 
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 made_up, points = np.random.default_rng(1), {"independent": [], "aligned": []}
 for scale in (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1):
     q, k, v = made_up.normal(size=(3, 4, 2048, 8))  # four heads
@@ -418,7 +404,7 @@ show(
 # equally expensive window: on most of them, on about half, or hardly on any?
 
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def mean_error(outputs, exact, v, rows=slice(None)):
     errors = [compare.normalised_error(o[:, rows], exact[:, rows], v) for o in outputs]
     return np.mean(errors, axis=0)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Causal linear attention: read from left to right with a memory of constant size
 #
-# > **55 minutes.** Needs: lesson 06 (exact attention and its logits), lesson 09 (positive features), lesson 10 (moving
+# > **50 minutes.** Needs: lesson 06 (exact attention and its logits), lesson 09 (positive features), lesson 10 (moving
 # > the brackets, and the rank of a product), lesson 11 (one maximum per feature).
 # >
 # > Afterwards you can write causal linear attention in three equivalent forms, keep the past of a text in arrays
@@ -96,8 +96,7 @@ print(f"one prefix sum, one 128 × 128 table:  {4 * (prefix + C**2) / 2**20:10,.
 # consecutive tokens. A row sees the keys of its own chunk, up to its own position, through a masked product of size
 # $C \times C$. It sees the keys of all earlier chunks through one prefix sum $P$. This is called an *exclusive* prefix
 # sum, because the row's own chunk is left out, and $P$ is the *state* that passes from chunk to chunk. The chunk is
-# added to $P$ only after its rows have been computed. Adding it first and subtracting it again may cost digits
-# (section 4).
+# added to $P$ only after its rows have been computed.
 
 
 # %%
@@ -283,67 +282,6 @@ for name in "czS":
 # grouped. The merge is *commutative* and *associative*. **States merge by a maximum, a rescaling and an addition, so a
 # text may be cut anywhere and joined in any order.** Lesson 19 shares a text among several machines in this way.
 #
-# A token can also be removed again: subtract its $e^{h_f - c_f}$ from $z_f$ and that times $v$ from $S_f$. Leave $c$
-# as it is, because it need only be an upper bound. How exact is this? We remove one key of 64 and compare what four
-# queries read with what they would read if that key had never been absorbed.
-
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-def without(state, key, value, W):
-    """The state (c, z, S) without one of its keys."""
-    c, z, S = state
-    weight = xp.exp(one(key, value, W)[0] - c)  # (m,)
-    return c, z - weight, S - weight[:, None] * value[None, :]
-
-
-def undone(scale, dtype, seed, n=64):
-    """The largest error of a read after a key of median weight, or the heaviest, was removed."""
-
-    def put(a):
-        return xp.asarray(a.astype(dtype))
-
-    def state_of(keys, values):
-        keys, values = put(keys), put(values)
-        state = attention.absorb(attention.init_state(keys, values, W), keys, values, W)
-        return state.c, state.z, state.S
-
-    def reads(state):
-        return np.stack([to_host(read(state, put(query), W)) for query in queries])
-
-    rng = np.random.default_rng([12, seed])
-    keys, values, queries = (rng.normal(size=(n, width)) for width in (d, e, d))
-    keys, queries = scale * keys, queries[:4]
-    W = projections.orthogonal(np.random.default_rng([13, seed]), m, d)
-    h = features.log_positive(keys * d**-0.25, W)  # (n, m)
-    order = (
-        (h - np.logaddexp.reduce(h, axis=0)).max(axis=1).argsort()
-    )  # by its largest fraction of a z_f
-    W, off = put(W), []
-    for i in (int(order[n // 2]), int(order[-1])):
-        less = without(state_of(keys, values), put(keys[i]), put(values[i]), W)
-        never = state_of(np.delete(keys, i, axis=0), np.delete(values, i, axis=0))
-        off.append(np.abs(reads(less) - reads(never)).max())
-    return off
-
-
-scales, bounds = (0.5, 1, 3, 8), (1e-12, 1e-4)
-print(
-    f"{'largest error in 20 draws, keys of scale':41}" + "".join(f"{scale:>13}" for scale in scales)
-)
-for dtype in (np.float64, np.float32):
-    worst = [np.max([undone(scale, dtype, seed) for seed in range(20)], axis=0) for scale in scales]
-    for name, row in zip(
-        ("a key of median weight removed", "the heaviest key removed"),
-        np.transpose(worst),
-        strict=True,
-    ):
-        cells = [next((f"below {b:.0e}" for b in bounds if x < b), "above 1e-04") for x in row]
-        print(f"{np.dtype(dtype).name}, {name:32}" + "".join(f"{words:>13}" for words in cells))
-
-# %% [markdown]
-# Subtraction gives the state that never saw the token, up to rounding, unless the key of that token dwarfs the
-# others. In that case the sums over the others have lost their digits, and only a copy from before brings them back.
-#
 # A state has as many numbers after one token as after 256. The next figure shows how one fills up, with values of 16
 # entries. Each row of a panel shows the sum $e^{c_f} S_f$ of one feature.
 
@@ -499,7 +437,7 @@ W_64 = xp.asarray(projections.orthogonal(rng, m, width).astype(np.float32))
 state = attention.absorb(attention.init_state(cache_k, cache_v, W_64), cache_k, cache_v, W_64)
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def with_cache(n):
     """Exact attention of one query to n cached tokens."""
     logits = cache_k[:n, :] @ cache_k[0, ...] * width**-0.5  # (n,)
@@ -625,7 +563,7 @@ print(f"exact attention:                {np.diag(to_host(exact)).mean():.2f}")
 # 0.5 or 1?
 
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def recalls(rng, n, d=16, e=8, beta=16):
     """Answers of a sum, two states, waves and a cache for n values, and the values: (6, n, e)."""
     k, v = rng.normal(size=(n, d)), xp.asarray(rng.normal(size=(n, e)))

@@ -316,18 +316,13 @@ def for_each_query_head(q, k, *arrays, name: str = "k"):
         return arrays
     if H % G:
         raise ValueError(
-            f"{name} must have as many heads as the queries or a number that divides theirs, "
-            f"got {G} heads for {H} (shapes {tuple(k.shape)} and {tuple(q.shape)})"
+            f"{name} must have as many heads as queries have, or a number that divides theirs, "
+            f"got {G} heads for {H}"
         )
-
-    def repeated(x):
-        if x.ndim < 3 or x.shape[-3] != G:
-            return x
-        xp, (*lead, _, n, width) = array_api_compat.array_namespace(x), x.shape
-        x = xp.broadcast_to(x[..., None, :, :], (*lead, G, H // G, n, width))
-        return xp.reshape(x, (*lead, H, n, width))
-
-    return tuple(map(repeated, arrays))
+    xp = array_api_compat.array_namespace(k)
+    own = (x.ndim > 2 and x.shape[-3] == G for x in arrays)
+    pairs = zip(arrays, own, strict=True)
+    return tuple(xp.repeat(x, H // G, axis=-3) if few else x for x, few in pairs)
 
 
 def check_attention(q, k, v, key_mask, *W, names=("q", "k"), width="d", called="W"):

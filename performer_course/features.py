@@ -72,14 +72,12 @@ def monomials(
 def taylor(x: Float[Array, "... n d"], degree: int) -> Float[Array, "... n F"]:
     """φ_α(x) = x^α/√α! over all |α| ≤ p = `degree`: φ(x)ᵀφ(y) = Σ_{k≤p} (xᵀy)^k / k!.
 
-    The exponential series of the softmax kernel up to degree p; the same inner products as the
-    tensor powers x^{⊗k}/√k!, with repeated entries merged. Shape: F = C(d+p, p). Error: |Σ − e^t| ≤
-    |t|^{p+1} e^{max(t, 0)}/(p+1)!, t = xᵀy. Cost: O(n F). Source: Cotter, Keshet & Srebro (2011),
-    §3, without its norm factor.
+    The exponential series of the softmax kernel up to degree p. Shape: F = C(d+p, p). Error: |Σ −
+    e^t| ≤ |t|^{p+1} e^{max(t, 0)}/(p+1)!, t = xᵀy. Cost: O(n F). Source: Cotter, Keshet & Srebro
+    (2011), §3, without its norm factor.
     """
     blocks = _monomials_by_degree(x, degree)
-    xp = array_api_compat.array_namespace(x)
-    return xp.concat(blocks, axis=-1)
+    return array_api_compat.array_namespace(x).concat(blocks, axis=-1)
 
 
 def _check_directions(x, W):
@@ -165,16 +163,11 @@ def fourier(
     >>> import numpy as np
     >>> from performer_course import features, kernels, projections
     >>> x = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
-    >>> W = projections.orthogonal(np.random.default_rng(0), 10_000, 2)
-    >>> phi = features.fourier(x, W)
-    >>> (phi @ phi.T).round(1)
-    array([[1. , 0.6, 0.1],
+    >>> phi = features.fourier(x, projections.orthogonal(np.random.default_rng(0), 10_000, 2))
+    >>> (phi @ phi.T).round(1), kernels.gaussian(x, x)[0].round(1)
+    (array([[1. , 0.6, 0.1],
            [0.6, 1. , 0.1],
-           [0.1, 0.1, 1. ]])
-    >>> kernels.gaussian(x, x).round(1)
-    array([[1. , 0.6, 0.1],
-           [0.6, 1. , 0.1],
-           [0.1, 0.1, 1. ]])
+           [0.1, 0.1, 1. ]]), array([1. , 0.6, 0.1]))
     """
     xp, W = _check_directions(x, W)
     return _in_steps(x, W, (xp.cos, xp.sin), None, 1 / math.sqrt(W.shape[-2]), out)
@@ -189,10 +182,9 @@ def fourier_phase(
     """√(2/m) cos(x Wᵀ + b), b uniform on [0, 2π): φ(x)ᵀφ(y) has the same mean as `fourier`.
 
     Half the features of `fourier` from the same W, and more variance for a Gaussian kernel. Shape:
-    (..., n, m), dtype that of x (W and b are cast to it); into `out` if given. Error: unbiased;
-    `theory.fourier_phase_variance`; φ(x)ᵀφ(x) is 1 only in the mean. Cost: O(n m d); memory, the
-    result and a few MiB. Source: Rahimi & Recht (2007), Algorithm 1; Sutherland & Schneider (2015),
-    its z̆.
+    (..., n, m), dtype that of x; into `out` if given. Error: unbiased; φ(x)ᵀφ(x) is 1 only in the
+    mean; `theory.fourier_phase_variance`. Cost: O(n m d); memory, the result and a few MiB. Source:
+    Rahimi & Recht (2007), Algorithm 1; Sutherland & Schneider (2015), its z̆.
     """
     xp, W = _check_directions(x, W)
     m = W.shape[-2]
@@ -248,14 +240,10 @@ def positive(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Float[Ar
     `attention.favor_attention` keeps the logarithms instead, for stability.
 
     >>> import numpy as np
-    >>> from performer_course import features, kernels, projections
+    >>> from performer_course import features, projections
     >>> x = np.array([[0.5, 0.0], [0.0, 0.5]])
-    >>> W = projections.orthogonal(np.random.default_rng(0), 10_000, 2)
-    >>> phi = features.positive(x, W)
-    >>> (phi @ phi.T).round(1)
-    array([[1.3, 1. ],
-           [1. , 1.3]])
-    >>> kernels.softmax(x, x).round(1)
+    >>> phi = features.positive(x, projections.orthogonal(np.random.default_rng(0), 10_000, 2))
+    >>> (phi @ phi.T).round(1)  # exp(x xᵀ)
     array([[1.3, 1. ],
            [1. , 1.3]])
     """
@@ -282,9 +270,8 @@ def hyperbolic(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Float[
     """[exp(x Wᵀ), exp(−x Wᵀ)] e^{−‖x‖²/2} / √(2m): φ(x)ᵀφ(y) estimates exp(xᵀy), unscaled.
 
     φ(x)ᵀφ(y) = Λ (1/m) Σ cosh(ωᵀ(x + y)): `positive` averaged over ω and −ω. Shape: (..., n, 2m),
-    dtype that of x (W is cast to it). Error: unbiased; `theory.hyperbolic_mse`. Cost: O(n m d);
-    memory, the result twice. Source: Choromanski et al. (2021), Lemma 1 and §2.3 (f₁ = exp(u), f₂ =
-    exp(−u)).
+    dtype that of x. Error: unbiased; `theory.hyperbolic_mse`. Cost: O(n m d); memory, the result
+    twice. Source: Choromanski et al. (2021), Lemma 1 and §2.3 (f₁ = exp(u), f₂ = exp(−u)).
     """
     logarithm = log_hyperbolic(x, W)  # (..., n, 2m)
     xp = array_api_compat.array_namespace(logarithm)
@@ -311,9 +298,8 @@ def sharp(
     φ(x)ᵀφ(y) estimates exp(xᵀy), is never negative, and has a shorter tail for 0 < ρ < 1:
     importance sampling, with directions √(1−4a) times as wide and their density ratio as weights.
     rho: a number, or one for each axis; ρ = 1 is `positive`. `theory.best_rho`. Shape: (..., n, m),
-    dtype that of x (W and rho are cast to it). Error: unbiased; `theory.sharp_mse`. Cost: O(n m d);
-    memory, the result twice. Source: Likhosherstov et al. (2022), FAVOR++ (one ρ); (2023), one for
-    each axis.
+    dtype that of x. Error: unbiased; `theory.sharp_mse`. Cost: O(n m d); memory, the result twice.
+    Source: Likhosherstov et al. (2022), FAVOR++ (one ρ); (2023), one for each axis.
     """
     xp, W = _check_directions(x, W)
     rho = _check_rho(xp, rho, x)  # (d,)

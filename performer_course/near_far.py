@@ -199,19 +199,6 @@ def joint_attention(
     e^{qᵀ(k−c)/√d}. Cost: O(L (band + sinks + 64) (d + e)), and with centres O(L C (d + e)) more;
     memory, the result and, with centres, as much again. Source: this course; the parts are those of
     Nguyen et al. (2021), which blends two denominators; sinks, Xiao et al. (2023), §3.2.
-
-    >>> import numpy as np
-    >>> from performer_course import attention, compare, near_far
-    >>> rng = np.random.default_rng(0)
-    >>> q, k, v = rng.standard_normal((3, 200, 16))
-    >>> exact = attention.softmax_attention(q, k, v)
-    >>> for band in (0, 50, 150, 199):
-    ...     rows = near_far.joint_attention(q, k, v, band)
-    ...     print(band, f"{compare.normalised_error(rows, exact, v):.2f}")
-    0 1.00
-    50 0.61
-    150 0.06
-    199 0.00
     """
     far = [] if centres is None else [centres]
     q, k, v, key_mask, centres = check_attention(q, k, v, key_mask, *far, called="centres")
@@ -254,14 +241,13 @@ def joint_favor_attention(
 class Window(NamedTuple):
     """What later causal rows need of the keys so far: of constant size, however many there were.
 
-    k, v: the first `sinks` keys and the last band + 1, with their values. Sk = Σ k and
-    Sz = Σ [v, 1] over the keys between, which have left the window: their mean is the mean key.
+    k, v: the first `sinks` keys and the last band + 1, with their values. gone: Σ [k, v, 1] over
+    the keys between, which have left the window: their mean is the mean key.
     """
 
     k: Float[Array, "... n d"]
     v: Float[Array, "... n e"]
-    Sk: Float[Array, "... 1 d"]
-    Sz: Float[Array, "... 1 e+1"]
+    gone: Float[Array, "... 1 d+e+1"]
 
 
 def window_state(k: Key, v: Value, band: int, *, sinks: int = 0) -> Window:
@@ -274,7 +260,7 @@ def window_state(k: Key, v: Value, band: int, *, sinks: int = 0) -> Window:
     xp, (band, sinks) = check_keys(k, v, None), _check_near(band, sinks)
     lead = check_lead(k, v, names="k and v")
     k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (k, v))
-    first = Window(k[..., :-1, :], v[..., :-1, :], 0.0, 0.0)
+    first = Window(k[..., :-1, :], v[..., :-1, :], 0.0)
     return _appended(xp, first, k[..., -1:, :], v[..., -1:, :], band, sinks)
 
 
@@ -288,13 +274,12 @@ def follow_window(
     sinks: int = 0,
     mean_key: bool = False,
 ) -> tuple[Window, Rows]:
-    """The Window after L more tokens, and their causal rows, one token after another.
+    """The Window after L more tokens, and their rows, one token after another.
 
-    The rows are those of `near_field` or, with `mean_key`, of `joint_attention` with one mean key,
-    where all tokens so far come at once. k and v have the heads of `state`, q may have more. band
-    and sinks: those of `window_state`. Shape: the Window's; (..., L, e), dtype that of q, k, v.
-    Error: exact to rounding. Cost: O(L (band + sinks) (d + e)), whatever the number of keys.
-    Source: as `window_state`.
+    The rows are the causal ones of `near_field` or, with `mean_key`, of `joint_attention`. band and
+    sinks: those of `window_state`. Shape: the Window's; (..., L, e), dtype that of q, k, v. Error:
+    exact to rounding. Cost: O(L (band + sinks) (d + e)), whatever the number of keys. Source: as
+    `window_state`.
     """
     queries, *_ = check_attention(q, k, v, None)  # (..., H, L, d)
     check_tokens(q, k)
@@ -313,8 +298,8 @@ def follow_window(
         sums = logits_of(xp, query, keys, None, None)
         sums = weighted_sums(xp, sums, values_and_ones(xp, values))
         if mean_key:
-            mean = normalised(xp, xp.concat([state.Sk, state.Sz[..., -1:]], axis=-1))
-            sums = _with_mean(xp, sums, xp.sum(query * mean, axis=-1), state.Sz)
+            mean = normalised(xp, state.gone)[..., :d]  # (..., 1, d)
+            sums = _with_mean(xp, sums, xp.sum(query * mean, axis=-1), state.gone[..., d:])
         rows.append(xp.reshape(normalised(xp, sums.Sz), (*lead, 1, v.shape[-1])))
     return state, xp.astype(xp.concat(rows, axis=-2), xp.result_type(q, k, v), copy=False)
 
@@ -324,21 +309,20 @@ def _appended(xp, state, k, v, band, sinks):
     gone = slice(sinks, max(sinks, state.k.shape[-2] - band))
     dtype = sum_dtype(xp, state.k, state.v, k, v)
     keys, values, _ = masked_part(xp, state.k, state.v, None, gone, dtype)
-    Sk = state.Sk + xp.sum(keys, axis=-2, keepdims=True)
-    Sz = state.Sz + xp.sum(values_and_ones(xp, values), axis=-2, keepdims=True)
+    sums = xp.concat([keys, values_and_ones(xp, values)], axis=-1)
+    sums = state.gone + xp.sum(sums, axis=-2, keepdims=True)
     pairs = (state.k, k), (state.v, v)
     parts = ([old[..., :sinks, :], old[..., gone.stop :, :], new] for old, new in pairs)
-    return Window(*(xp.concat(part, axis=-2) for part in parts), Sk, Sz)
+    return Window(*(xp.concat(part, axis=-2) for part in parts), sums)
 
 
 def _check_window(state, k, v):
     """Raises: ValueError unless the Window fits the keys k and values v of later tokens."""
     check_kind(state, Window, "state")
-    lead, n = check_lead(k, v, names="k and v"), "n"
-    for name, x, new in zip(("k", "v", "Sk", "Sz"), state, (k, v, k, v), strict=True):
-        shape = (*lead, n, new.shape[-1] + (name == "Sz"))
-        check_shape(x, f"state.{name}", shape, new, name, power=VALUE_POWER)
-        n = x.shape[-2] if name == "k" else 1
+    lead, (d, e) = check_lead(k, v, names="k and v"), (x.shape[-1] for x in (k, v))
+    check_shape(state.k, "state.k", (*lead, "n", d), k, "k", power=VALUE_POWER)
+    check_shape(state.v, "state.v", (*lead, state.k.shape[-2], e), v, "v", power=VALUE_POWER)
+    check_shape(state.gone, "state.gone", (*lead, 1, d + e + 1), v, "v", power=VALUE_POWER)
 
 
 def _joint(logs, q, k, v, key_mask, far, near, causal):
@@ -382,9 +366,7 @@ def _mean_key_rows(q, k, v, key_mask, near, causal):
     """Yields a few rows of [S, z], where all far keys of a row have one logit, that of their mean.
 
     Each block of rows computes its band and, with that logit, the keys that are only in the band of
-    its other rows; the values of all keys before and after it are summed once. All-to-all, one
-    cluster centre at the mean gives the same rows in 1.3 to 1.5 times the time; causal rows have a
-    mean each.
+    its other rows; the values of all keys before and after it are summed once.
     """
     xp = array_api_compat.array_namespace(q)
     L, dtype, (band, sinks) = q.shape[-2], sum_dtype(xp, q, k, v), near
@@ -415,16 +397,14 @@ def _mean_logits(xp, q, k, key_mask, near, causal, dtype):
     """qᵀk̄/√d of each query, k̄ the mean of all keys but the sinks; if causal, of those before its
     band.
     """
-    L, (band, sinks) = q.shape[-2], near
-    keys, _, seen = masked_part(xp, k, k, key_mask, slice(sinks, None), dtype)
-    keys = values_and_ones(xp, keys, seen)  # (..., L − sinks, d+1)
+    keys, _, seen = masked_part(xp, k, k, key_mask, slice(None), dtype)
+    keys, first = values_and_ones(xp, keys, seen), near[1]  # (..., L, d+1)
     if causal:
-        n = max(0, L - sinks - band - 1)  # rows with keys before their band
-        none = (*keys.shape[:-2], L - n, keys.shape[-1])
-        none = xp.zeros(none, dtype=dtype, device=array_api_compat.device(k))
-        keys = xp.concat([none, xp.cumulative_sum(keys[..., :n, :], axis=-2)], axis=-2)
+        n = max(0, q.shape[-2] - sum(near) - 1)  # rows with keys before their band
+        none, far = xp.zeros_like(keys[..., n:, :]), keys[..., first : first + n, :]
+        keys = xp.concat([none, xp.cumulative_sum(far, axis=-2)], axis=-2)
     else:
-        keys = xp.sum(keys, axis=-2, keepdims=True)
+        keys = xp.sum(keys[..., first:, :], axis=-2, keepdims=True)
     mean = normalised(xp, keys)  # (..., L or 1, d)
     return xp.sum(xp.astype(q, dtype, copy=False) * mean, axis=-1) / math.sqrt(q.shape[-1])
 

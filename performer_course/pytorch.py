@@ -85,23 +85,19 @@ class FavorAttention(_InPlaceOfSDPA):
 
 
 class NearFarAttention(_InPlaceOfSDPA):
-    """Keys |i − j| ≤ band and the first `sinks` keys exactly, the others by a representative.
-
-    That is one mean key or the nearest of `centres`, (C, d) or (heads, C, d), which are a buffer:
-    `near_far.joint_attention`. With mean_key=False other keys are not seen: `near_far.near_field`.
+    """`near_far.joint_attention`: keys |i − j| ≤ band and `sinks` first ones exactly, the others by
+    a representative: one mean key or the nearest of `centres`, (C, d) or (heads, C, d), a buffer.
     """
 
-    def __init__(self, band: int, centres=None, *, sinks: int = 0, mean_key: bool = True):
+    def __init__(self, band: int, centres=None, *, sinks: int = 0):
         super().__init__()
         self.band = check_count(band, "band", least=0)
-        self.sinks, self.mean_key = check_count(sinks, "sinks", least=0), bool(mean_key)
+        self.sinks = check_count(sinks, "sinks", least=0)
         self.register_buffer("centres", None if centres is None else torch.as_tensor(centres))
 
     @torch.compiler.disable  # its loop over blocks would be dozens of graphs
     def attend(self, q, k, v, key_mask, causal):
         options = {"sinks": self.sinks, "causal": causal, "key_mask": key_mask}
-        if self.centres is None and not self.mean_key:
-            return near_far.near_field(q, k, v, self.band, **options)
         return near_far.joint_attention(q, k, v, self.band, centres=self.centres, **options)
 
     def follow(self, q, k, v, key_mask, state):
@@ -110,7 +106,7 @@ class NearFarAttention(_InPlaceOfSDPA):
         near = {"band": self.band, "sinks": self.sinks}
         if state is None:
             return near_far.window_state(k, v, **near), self.attend(q, k, v, None, True)
-        return near_far.follow_window(state, q, k, v, **near, mean_key=self.mean_key)
+        return near_far.follow_window(state, q, k, v, **near, mean_key=True)
 
 
 class DeltaAttention(_InPlaceOfSDPA):

@@ -85,9 +85,7 @@ def _bessel(s, d, less=0.0):
     nodes = 64 + d + int(np.abs(root.imag).max(initial=0))
     theta = (np.arange(nodes) + 0.5) * end / nodes
     weight = (d - 2) * np.log(np.sin(theta))
-    whole = np.exp(weight).sum(
-        axis=-1, keepdims=True
-    )  # from the same nodes, so that 1 − mean keeps digits
+    whole = np.exp(weight).sum(axis=-1, keepdims=True)  # same nodes, so 1 − mean keeps its digits
     whole = np.where(end < math.pi, np.exp(betaln((d - 1) / 2, 0.5)) * nodes / end, whole)
     less = np.asarray(less)[..., None]
     near = root - less - 2 * root * np.sin(theta / 2) ** 2  # where √s is large, cos θ rounds to 1

@@ -39,7 +39,7 @@ HOST |= {"_arguments", "_gguf", "_whisper"}
 
 # One size for each name of a dimension. L = S, as causal attention needs.
 SIZES = {"n": 5, "p": 4, "d": 3, "m": 6, "F": 7, "L": 5, "S": 5, "e": 2, "e+1": 3}
-SIZES |= {"width": 4, "heads": 2, "C": 3}
+SIZES |= {"width": 4, "heads": 2, "C": 3, "d+e+1": 6}
 
 # Functions of device modules that draw on the host.
 DRAWS = {"transformer.init"}

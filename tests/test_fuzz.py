@@ -66,8 +66,8 @@ HOST |= {"m": 2, "n": 4, "d": 3, "diameter": 1.5, "sigma": 0.5, "radius": 0.7, "
 HOST |= {"stages": 2, "signs": np.sign(draw(1, 3, 4)), "norms": draw(2), "gamma": 0.4, "nu": 1.5}
 HOST |= {"length": 1.2, "passes": 2, "part": "test", "scale": 0.5, "sequence": "EVQL", "i": 1}
 HOST |= {"when": "early"}
-MODEL = dict.fromkeys("qkv", draw(8, 5, 64)) | dict.fromkeys(("W_q", "W_k"), draw(8, 8, 6, 64))
-MODEL |= {"W": draw(6, 64), "tokens": np.full((2, 5), 7), "attend": antibody.attend_exact}
+MODEL = dict.fromkeys("qkv", draw(8, 5, 64)) | {"W": draw(6, 64)}
+MODEL |= {"tokens": np.full((2, 5), 7), "attend": antibody.attend_exact}
 MODEL |= {"masked": np.eye(2, 4, dtype=bool), "weights": small_weights()}
 SPEECH = {"weights": small_speech(), "sound": draw(800), "text": "the thing"}
 SPEECH["attend"] = lambda i, q, k, v: v

@@ -22,9 +22,9 @@ torch = pytest.importorskip("torch", reason="checked where torch is", exc_type=I
 from performer_course import pytorch  # noqa: E402
 
 B, H, L, D, E = 2, 4, 12, 4, 5
-NAMES = ("favor", "near and mean key", "near, sinks and centres", "delta", "delta, gated")
+NAMES = ("favor", "near and mean key", "near and centres", "delta", "delta, gated")
 CAUSAL_ALONE = {"delta", "delta, gated"}
-WITH_STATE = ("favor", "near and mean key", "window and sinks", "delta", "delta, gated")
+WITH_STATE = ("favor", "near and mean key", "delta", "delta, gated")
 each_module = pytest.mark.parametrize("name", NAMES)
 
 
@@ -34,10 +34,9 @@ def made(name, dtype=torch.float64):
     rng = np.random.default_rng(3)
     if name == "favor":
         return pytorch.FavorAttention(D, 6, rng).to(dtype)
-    if "near" in name or "window" in name:
+    if "near" in name:
         centres = torch.asarray(rng.normal(size=(H, 4, D))) if "centres" in name else None
-        options = {"sinks": 3 * ("sinks" in name), "mean_key": "mean" in name}
-        return pytorch.NearFarAttention(2, centres, **options).to(dtype)
+        return pytorch.NearFarAttention(2, centres, sinks=3 if "centres" in name else 1).to(dtype)
     return pytorch.DeltaAttention(D, gate="gated" in name).to(dtype)
 
 
@@ -154,7 +153,7 @@ def test_a_group_of_query_heads_shares_a_key_head(name):
 
 @pytest.mark.parametrize("name", WITH_STATE)
 def test_a_prompt_and_steps_are_the_whole(name):
-    for mask in (None, hiding())[: 1 if {"near", "window"} & {*name.split()} else 2]:
+    for mask in (None, hiding())[: 1 if "near" in name else 2]:
         module, (q, k, v) = made(name), drawn()
         state, rows = None, []
         for part in (slice(0, 5), *(slice(i, i + 1) for i in range(5, L))):
@@ -268,12 +267,12 @@ def test_other_arguments_are_refused_by_name():
     refused(r"^q must be \(batch, heads, n, d\)", *(x.numpy() for x in (q, k, v)))
     refused("k and v must have one row for each key", q, k, v[:, :, 1:])
     refused("W must have shape", *(x[..., :3] for x in (q, k, v)))
-    near, delta = made("near, sinks and centres"), made("delta")
+    near, delta = made("near and centres"), made("delta")
     refused("q and k must have one row for each", q[:, :, 1:], k, v, module=near)
     refused("centres must have shape", q, k, v, module=pytorch.NearFarAttention(2, np.ones((2, 3))))
     refused("^centres must", q, k, v, module=pytorch.NearFarAttention(2, 16))
     refused("step must be without centres", q, k, v, module=near.step)
-    refused("step.*attn_mask", q, k, v, None, hiding(), module=made("window and sinks").step)
+    refused("step.*attn_mask", q, k, v, None, hiding(), module=made("near and mean key").step)
     refused("is_causal must be True", q, k, v, module=delta)
     refused("k must have rows of width d = 4", q, v, v, module=delta, is_causal=True)
     for wrong in (0, 2.5, "4"):

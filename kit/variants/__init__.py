@@ -11,11 +11,11 @@ example that students see, and likely wrong answers, on which the check is teste
 from collections.abc import Callable
 from pathlib import Path
 
-from kit.variants import lesson_01, lesson_10
+from kit.variants import lesson_10
 from kit.variants.parts import Sheet
 
 SEED = "seed"  # the file of a course that has it
-SHEETS = {"01": lesson_01.sheet, "10": lesson_10.sheet}
+SHEETS = {"10": lesson_10.sheet}
 LESSONS = tuple(SHEETS)
 
 

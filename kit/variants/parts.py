@@ -41,8 +41,6 @@ class Task:
     wrong: tuple[tuple[str, str], ...]  # (body, hint)
     example: str  # code that students see and run
     inputs: tuple[tuple, ...] = ()
-    right: Callable | None = None  # what must come for them; the solution where None
-    of: Callable = lambda answer: answer  # what of an answer is compared
     also: Callable = lambda answer: None  # what the check asks besides
     rtol: float = 1e-9
 
@@ -63,9 +61,8 @@ class Task:
     @property
     def check(self) -> Callable:
         def judged(found):
-            right = self.right or self.of(self.answer(self.solution))
-            mistakes = [(self.of(self.answer(body)), hint) for body, hint in self.wrong]
-            compare(self.of(found), right, self.inputs, mistakes, self.rtol)
+            mistakes = [(self.answer(body), hint) for body, hint in self.wrong]
+            compare(found, self.answer(self.solution), self.inputs, mistakes, self.rtol)
             self.also(found)
 
         judged.__name__ = self.name
@@ -103,9 +100,9 @@ def picked(rng, *kinds) -> list[str]:
     return [str(rng.choice(list(kind))) for kind in kinds]
 
 
-def example(head: str, body: str, call: str = "", **given) -> str:
-    """The code of an example: what is given, and what `call`, or the function, must come to."""
-    call = call or re.match(r"def (.+):", head)[1]
+def example(head: str, body: str, **given) -> str:
+    """The code of an example: what is given, and what the function must come to."""
+    call = re.match(r"def (.+):", head)[1]
     names = {name: np.asarray(x) if np.ndim(x) else x for name, x in given.items()}
     lines = [
         f"{name} = np.array({x.tolist()})" if np.ndim(x) else f"{name} = {x!r}"

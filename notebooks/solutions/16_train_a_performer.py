@@ -79,44 +79,6 @@ def leaks(predict, tokens, symbols):
 checks.leaks(leaks)
 
 # %% [markdown]
-# ## 3. Which feature map for this head?
-#
-# *●●○ · 30 minutes.* You have the queries, keys and values of one head of a decoder on $n$ windows. Several feature
-# maps could replace its softmax. `maps` is a dict from names to functions:
-#
-# - `fit = maps[name]` takes the queries and keys of some windows and computes from them what the map needs, such as
-#   moments. Then `attend = fit(q, k)` is ready to use.
-# - `attend(q, k, v, rng)` draws new directions from `rng` and returns the outputs, `(n, L, d)` for windows `q`, `k`,
-#   `v`.
-#
-# The loss of an output is its mean squared distance from the head's causal softmax attention. Return the name of the
-# map with the smallest *expected* loss, for directions and windows that it has never seen, or `"mean(V)"` if this
-# baseline beats all maps. Average over `draws` draws of directions. You have no other windows than these.
-
-
-# %% nbgrader={"grade": false, "grade_id": "choose_map", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def choose_map(maps, q, k, v, rng, draws):
-    """maps {name: fit}, q, k, v (n, L, d), rng a Generator → a name of `maps`, or "mean(V)"."""
-    ### BEGIN SOLUTION
-    half = len(q) // 2
-    new = q[half:], k[half:], v[half:]  # the windows to judge on
-    exact = attention.softmax_attention(*new, causal=True)
-
-    def loss(output):
-        return ((output - exact) ** 2).mean()
-
-    losses = {"mean(V)": loss(attention.uniform_attention(*new, causal=True))}
-    for name, fit in maps.items():
-        attend = fit(q[:half], k[:half])
-        losses[name] = np.mean([loss(attend(*new, rng)) for _ in range(draws)])
-    return min(losses, key=losses.get)
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "check-choose_map", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.choose_map(choose_map)
-
-# %% [markdown]
 # ## To think about
 #
 # **A leak.** Suppose that somebody computes the moments of centred features from each window itself, in a decoder, and

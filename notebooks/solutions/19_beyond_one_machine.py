@@ -6,8 +6,6 @@
 # probably wrong. You may run it as often as you like.
 
 # %%
-import math
-
 from performer_course import checks
 
 # %% [markdown]
@@ -81,37 +79,6 @@ def backwards(join, states, g, use):
 
 # %% nbgrader={"grade": true, "grade_id": "check-backwards", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 checks.backwards(backwards)
-
-# %% [markdown]
-# ## 3. How many shards make rounds worthwhile?
-#
-# *●●○ · 20 minutes.* The number of shards $N$ is a power of two. The serial scan takes $N - 1$ joins,
-# one after another, and each costs the scheduler `task` seconds and then a worker `merge` seconds.
-# The scan in rounds of exercise 1 has $N - 2^r$ joins in round $r = 0, 1, \dots, \log_2 N - 1$. In
-# each round the scheduler first submits all the joins, one after another, at `task` seconds each.
-# Then the workers compute them, `workers` joins at a time, in `merge` seconds each. Return the
-# *largest* $N = 2, 4, 8, \dots, 2^{20}$ for which the rounds take *less* time, or 0 if there is none.
-# (A largest one can exist because rounds do more work, about $N \log_2 N$ joins instead of $N$: as
-# $N$ grows, they need more and more workers.)
-
-
-# %% nbgrader={"grade": false, "grade_id": "rounds_pay_up_to", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def rounds_pay_up_to(task, merge, workers):
-    """The largest power of two, up to 2²⁰, of shards for which rounds are faster; 0 if none."""
-    ### BEGIN SOLUTION
-    largest = 0
-    for p in range(1, 21):
-        N = 2**p
-        joins = [N - 2**r for r in range(p)]
-        in_rounds = sum(n * task + math.ceil(n / workers) * merge for n in joins)
-        if in_rounds < (N - 1) * (task + merge):
-            largest = N
-    return largest
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "check-rounds_pay_up_to", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.rounds_pay_up_to(rounds_pay_up_to)
 
 # %% [markdown]
 # ## To think about

@@ -28,10 +28,10 @@ from .lesson_12 import first_leak, gradient_by_values, most_pairs
 from .lesson_13 import bias_and_noise, draws_to_average, less_biased
 from .lesson_14 import narrowest_window, near_and_rest
 from .lesson_15 import centred_estimates, same_weights, worse_when_centred
-from .lesson_16 import choose_map, gradient_by_keys, leaks
+from .lesson_16 import gradient_by_keys, leaks
 from .lesson_17 import can_be_replaced, window_baseline
 from .lesson_18 import causal_near_and_one, near_and_one, weight_outside
-from .lesson_19 import backwards, prefixes, rounds_pay_up_to
+from .lesson_19 import backwards, prefixes
 from .lesson_20 import blocks_of, gated_weights
 from .lesson_21 import decay_recall, strength_for
 from .lesson_22 import hybrid_bytes, paired_difference, weight_on_sinks

@@ -1,13 +1,11 @@
 """Lesson 16, training."""
 
-import itertools
 from functools import partial
 
 import numpy as np
 from scipy import special
 
-from .. import attention
-from ._judge import Hint, advice, averages, check, compare, no_square, some, truth
+from ._judge import Hint, advice, averages, check, compare, no_square, truth
 
 # A gradient
 
@@ -146,80 +144,3 @@ def leaks(detect):
                 found = detect(predict, tokens, symbols)
             if truth(found) != leaking:
                 raise Hint(hint)
-
-
-# A choice
-
-BASELINE, DRAWS = "mean(V)", 32
-LEAST = "another map has a smaller loss: the mean over draws of the mean squared error."
-NO_BASELINE = "mean(V) has a smaller loss than every map: is it among your candidates?"
-ALL_VALUES = "mean(V) beats every map: in a decoder row i averages the values j ≤ i only."
-SEEN = "one map does well only on windows that it was fitted to: judge on other windows."
-CANCEL = "errors cancel in the mean of many outputs: take the mean of the losses instead."
-RUINED = f"one draw in four ruins this map: take the mean of {DRAWS} losses, not the median."
-
-
-def _map(loss):
-    """A map, fit(q, k) → attend(q, k, v, rng), with the error that `loss` says.
-
-    loss(known, draw): its normalised error on each window, negative where the outputs err in the
-    other direction. known (n,): whether it was fitted to a part of this window;
-    draw: uniform, (0, 1).
-    """
-
-    def fit(q, k):
-        fitted = k[:, 0, 0]  # one number per window
-
-        def attend(q, k, v, rng):
-            exact = attention.softmax_attention(q, k, v, causal=True)
-            mean = attention.uniform_attention(q, k, v, causal=True)
-            factor = np.asarray(loss(np.isin(k[:, 0, 0], fitted), rng.random()))[..., None, None]
-            unit = np.sqrt(((mean - exact) ** 2).mean(axis=(1, 2), keepdims=True))
-            return exact + np.sign(factor) * np.sqrt(np.abs(factor)) * unit
-
-        return attend
-
-    return fit
-
-
-def _steady(loss):
-    return _map(lambda known, draw: loss)
-
-
-def _all_to_all(q, k):
-    return lambda q, k, v, rng: attention.softmax_attention(q, k, v)
-
-
-def _choices():
-    """[(a map "one", a map "two", the right choice, the hint for the other map)]."""
-    turns = itertools.cycle((0.005, 1.6))  # mean above 0.6, square of the mean root below
-    gamble = _map(lambda known, draw: 0.01 if draw < 0.75 else 30.0)
-    harmless = _map(lambda known, draw: 0.01 if draw < 0.75 else 1.5)
-    return [
-        (_steady(6.0), _steady(0.001), "two", LEAST),
-        (_all_to_all, _steady(0.3), "two", LEAST),
-        (_steady(12.0), _steady(10.0), BASELINE, NO_BASELINE),
-        (_steady(2.0), _steady(1.5), BASELINE, ALL_VALUES),
-        (_map(lambda known, draw: np.where(known, 0.01, 4.0)), _steady(0.5), "two", SEEN),
-        (_map(lambda known, draw: 2 if draw < 0.5 else -2), _steady(0.5), "two", CANCEL),
-        *[(gamble, _steady(0.5), "two", RUINED)] * 8,
-        (harmless, _steady(0.9), "one", LEAST),
-        (_map(lambda known, draw: next(turns)), _steady(0.6), "two", LEAST),
-    ]
-
-
-@check(says=[LEAST, SEEN])
-def choose_map(choose):
-    """choose(maps, q, k, v, rng, draws): the map with the smallest expected loss on new windows."""
-    rng = np.random.default_rng(1603)
-    for one, two, right, hint in _choices():
-        q, k, v = rng.normal(size=(3, 8, 6, 4))
-        k[:, :, 0] = k[:, :1, 0]  # identifies a window to a map; cancels in a softmax
-        maps = dict(rng.permutation([("one", one), ("two", two)]).tolist())
-        with advice("(q, k and v of all windows are (n, L, d).)"):
-            name = choose(maps, q, k, v, rng, DRAWS)
-        if not isinstance(some(name), str) or name not in (*maps, BASELINE):
-            got = repr(name) if isinstance(name, str) else f"a {type(name).__name__}"
-            raise Hint(f"expected 'one', 'two' or {BASELINE!r}, got {got}.")
-        if name != right:
-            raise Hint(LEAST if name == BASELINE else hint)

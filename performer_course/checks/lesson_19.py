@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 
-from ._judge import Hint, check, compare, judge, numbers, numbers_of_shape
+from ._judge import Hint, check, judge, numbers, numbers_of_shape
 
 SWAPPED = "the later shards came first: the order matters, join(earlier, later)."
 APART = "the two states joined are not neighbours: there are shards between them."
@@ -163,48 +163,3 @@ def backwards(visit):
         allowed = math.ceil(N / g) + g + 2
         if most > allowed:
             raise Hint(HELD.format(most, N, g, allowed))
-
-
-# Where rounds pay
-
-
-def rounds_pay(
-    joins=lambda N, r: N - 2**r,
-    waves=lambda n, workers: math.ceil(n / workers),
-    shared=lambda task, workers: task,
-):
-    """The largest N = 2ᵖ for which the rounds take less time than one join after another."""
-
-    def choose(task, merge, workers):
-        pays = []
-        for p in range(1, 21):
-            each = [joins(2**p, r) for r in range(p)]
-            spent = sum(n * shared(task, workers) + waves(n, workers) * merge for n in each)
-            if spent < (2**p - 1) * (task + merge):
-                pays.append(2**p)
-        return max(pays, default=0)
-
-    return choose
-
-
-ROUNDS_PAY = [
-    (rounds_pay(lambda N, r: N), "round r has N − 2ʳ joins: the first 2ʳ are done."),
-    (rounds_pay(waves=lambda n, w: n // w), "the last few joins take a full `merge`: round up."),
-    (rounds_pay(waves=lambda n, w: 1), "only `workers` joins run at a time."),
-    (rounds_pay(shared=lambda t, w: t / w), "one scheduler: do not divide `task` by `workers`."),
-]
-
-
-@check(mistakes=ROUNDS_PAY)
-def rounds_pay_up_to(choose):
-    """choose(task, merge, workers): the largest N = 2ᵖ ≤ 2²⁰ whose rounds are faster, or 0."""
-    cases = [
-        (1.0, 0.125, 16),  # never
-        (0.0, 0.5, 40),  # always
-        (0.03125, 0.25, 7),
-        (0.03125, 0.25, 2),  # never
-        (0.0, 0.25, 5),
-        (0.25, 8.0, 64),
-    ]
-    words = "task = {:g}, merge = {:g}, workers = {}"
-    compare(choose, rounds_pay(), cases, ROUNDS_PAY, case=words)

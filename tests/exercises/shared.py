@@ -12,7 +12,7 @@ from performer_course import checks
 IN_PLACE = {"walsh_hadamard"}  # the answer is to change its argument
 NO_NUMBER = {  # a truth value or a name is returned
     "is_kernel_matrix", "decoder_mask", "is_relative", "what_is_wrong", "leaks",
-    "padding_invariant", "choose_map", "can_be_replaced", "same_weights",
+    "padding_invariant", "can_be_replaced", "same_weights",
 }  # fmt: skip
 ANY_SCALE = NO_NUMBER | {
     # one of many witnesses, and a thousandth of it does no harm

@@ -43,14 +43,4 @@ RIGHT["backwards"] = [frugal]
 WRONG["backwards"] = [(lambda join, s, g, use: frugal(join, s[:-1], g, use), "was called 5 times")]
 
 
-def from_the_largest(task, merge, workers):
-    for p in reversed(range(1, 21)):
-        joins = [2**p - 2**r for r in range(p)]
-        if sum(n * task + -(-n // workers) * merge for n in joins) < (2**p - 1) * (task + merge):
-            return 2**p
-    return 0
-
-
-RIGHT["rounds_pay_up_to"] = [from_the_largest]
-
 TestExercises = exercises(RIGHT, WRONG)

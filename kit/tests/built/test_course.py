@@ -31,7 +31,7 @@ def made(tmp_path_factory):
 def test_a_course_has_an_assignment_for_each_solution_and_each_variant(made):
     solutions = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
     wanted = [f"lesson{path.name.split('_')[0]}/{path.name}" for path in solutions]
-    wanted += [f"variant{lesson}/variant_{lesson}.ipynb" for lesson in ("01", "10")]
+    wanted += [f"variant{lesson}/variant_{lesson}.ipynb" for lesson in variants.LESSONS]
     found = sorted((made / "source").rglob("*.*"))
     assert [path.relative_to(made / "source").as_posix() for path in found] == sorted(wanted)
 
