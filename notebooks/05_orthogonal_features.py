@@ -272,9 +272,7 @@ show(
 # line of the table shows the result.
 #
 # The cosine of $\omega^\top\delta$ stays the same when $\omega$ changes its sign, but the exponential
-# $e^{\omega^\top z}$ of lesson 09 does not. If $\omega$ is LAPACK's first column, scaled to the length of a Gaussian
-# vector, the mean of the exponential is off by the factor $2\,\Phi(-z_1)$, where $z_1$ is the first entry of $z$ and
-# $\Phi$ is the standard normal distribution function. Appendix a1 measures this.
+# $e^{\omega^\top z}$ of lesson 09 does not. There the signs matter, as appendix a1 measures.
 #
 # No more than $d$ directions in $\mathbb{R}^d$ can be orthogonal to one another. For $m > d$, independent blocks of
 # $d$ rows are stacked and the last block is cut short, as `projections.orthogonal` does automatically. Each block costs
@@ -331,7 +329,9 @@ for m in (16, 64, 256, 4096):
 #
 # In the table above, fixed lengths have the smallest error at first, 0.053. But as $m$ grows the variance falls while
 # the bias stays, so the ratio rises, and at 4,096 rows it is above 1. **Of the three rules, only a χ length for each
-# row keeps both the mean and the gain, whatever the number of directions.**
+# row keeps both the mean and the gain, whatever the number of directions.** For another kernel that depends on
+# $\|\delta\|$ alone, draw the lengths $\|\omega\|$ that belong to its spectral density, and pass them to `norms` as an
+# array.
 
 # %% [markdown]
 # ## 5. The exact variance at any distance
