@@ -77,7 +77,6 @@ FORMS = {
     "linear": (linear, linear_textbook),
 }
 each_form = pytest.mark.parametrize(("form", "textbook"), FORMS.values(), ids=FORMS)
-each_attention = pytest.mark.parametrize("form", [f for f, _ in FORMS.values()], ids=FORMS)
 
 
 @each_form

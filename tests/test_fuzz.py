@@ -60,11 +60,11 @@ def draw(*shape):
 
 
 # Arguments of functions on the host, by name
-HOST = dict.fromkeys(("r", "z", "z1", "k", "k2", "p", "eps"), draw(2))
+HOST = dict.fromkeys(("r", "z", "k", "k2", "p", "eps"), draw(2))
 HOST |= {"x": draw(2, 3), "y": draw(2, 3), "v": draw(2, 2), "rho": draw(3), "delta": draw(2, 4)}
-HOST |= {"m": 2, "n": 4, "d": 3, "diameter": 1.5, "sigma": 0.5, "radius": 0.7, "beta": 0.5}
-HOST |= {"stages": 2, "signs": np.sign(draw(1, 3, 4)), "norms": draw(2), "gamma": 0.4, "nu": 1.5}
-HOST |= {"length": 1.2, "passes": 2, "part": "test", "scale": 0.5, "sequence": "EVQL", "i": 1}
+HOST |= {"m": 2, "n": 4, "d": 3, "radius": 0.7, "beta": 0.5}
+HOST |= {"stages": 2, "signs": np.sign(draw(1, 3, 4)), "norms": draw(2), "gamma": 0.4}
+HOST |= {"passes": 2, "part": "test", "scale": 0.5, "sequence": "EVQL", "i": 1}
 HOST |= {"when": "early"}
 MODEL = dict.fromkeys("qkv", draw(8, 5, 64)) | {"W": draw(6, 64)}
 MODEL |= {"tokens": np.full((2, 5), 7), "attend": antibody.attend_exact}
