@@ -9,9 +9,9 @@
 #
 # Lesson 09 drew its directions before it had seen a single query or key. But the queries and keys of a trained head are
 # not arbitrary: they have a mean, they vary more along some axes than along others, and there is usually enough text to
-# learn from. This lesson fits features to a head in three steps, each of which asks for more than the one before: shift
-# the keys, sharpen the directions, train them. How much does each step gain? And does it gain enough to beat a window
-# of the same cost?
+# learn from. This lesson fits features to a head in three steps, each of which needs more knowledge of the head than
+# the one before: shift the keys, sharpen the directions, train them. How much does each step gain? And does it gain
+# enough to beat a window of the same cost?
 
 # %%
 import csv
@@ -47,7 +47,7 @@ from performer_course.figures import COLORS, show
 # $d$ = 8, causal), six *antibody* heads ($L$ = 122, $d$ = 64), and two *speech* heads ($L$ = 1,500, $d$ = 64). The
 # means come from other text of the same head: from sixteen other windows of the decoder's text, from another antibody,
 # or from the first ten of thirty seconds of speech. For each head, the cell prints the mean $\|z\|^2$ over the pairs of
-# a text, and the normalised errors of *plain* features, as in lesson 09, and of centred ones at half of exact
+# one text, and the normalised errors of *plain* features, as in lesson 09, and of centred ones at half of exact
 # attention's multiplications. These pay for $m = L/4$ directions, or about $L/8$ with a causal mask.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -140,8 +140,8 @@ print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
 # errors of the decoder's first four heads go from above 1 to below 1.
 
 # %% [markdown]
-# The shift removes from a seventh to over a third of the mean $\|z\|^2$. That is not always enough: for the speech head
-# that attends locally a mean of 33 remains, and it is in an exponent.
+# The shift removes from about a seventh to over a third of the mean $\|z\|^2$. That is not always enough: for the
+# speech head that attends locally a mean of 33 remains, and in the variance this is an exponent.
 
 # %% [markdown]
 # ## 2. Draw wide where the data are wide
@@ -168,10 +168,10 @@ print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
 # Which $\rho_i$ is best? We minimise the mean of the logarithm of the product over all pairs, so that no single pair
 # dominates. With $\lambda_i = \overline{z_i^2}$ the minimum is where $2\lambda_i\rho_i^2 + (1 + 2\lambda_i)\rho_i = 1$.
 #
-# Along which axes should we stretch? Other axes have the same sum of the $\lambda_i$. The smallest mean adds up one
-# concave function of each $\lambda_i$, so it is lowest along the axes where they differ most. These are the
-# eigenvectors of the second moment of $z$. For centred keys this moment is the covariance of the $x$ plus the
-# covariance of the $y$.
+# Along which axes should we stretch? Rotating the axes does not change the sum of the $\lambda_i$. The minimum that we
+# found is a sum of one term per axis, and each term is the same concave function of its $\lambda_i$. With a fixed sum,
+# a sum of concave terms is smallest where the $\lambda_i$ differ most, which is along the eigenvectors of the second
+# moment of $z$. For centred keys this moment is the covariance of the $x$ plus the covariance of the $y$.
 #
 # One number $\rho$ for all axes gives the feature map FAVOR++ (Likhosherstov et al., 2022), and one number per
 # eigenvector gives the *dense-exponential* map (Likhosherstov et al., 2023). In this course, centred features with such
@@ -237,8 +237,8 @@ show(
 # multiplications up to four times as many (on the two speech heads, up to as many as exact attention).
 #
 # **Before you run this:** sharpening lowers a mean square, which is dominated by rare, very large terms. With few
-# directions you hardly ever draw such a term. Will dense features beat centred ones on more heads with few directions,
-# at a quarter of the multiplications, or with many, at four times as many?
+# directions you hardly ever draw such a term. On which side will dense features beat centred ones on more heads: with
+# few directions, at a quarter of the multiplications, or with many, at four times as many?
 
 # %% tags=["answer"]
 COSTS = dict.fromkeys(("late", "antibody"), (0.25, 0.5, 1, 2, 4)) | {"speech": (0.25, 0.5, 1)}
@@ -303,9 +303,9 @@ show(
 # %% [markdown]
 # ## 3. Train the features
 #
-# A dense feature has a direction and a weight, and nothing says that those of a formula are the best. Let us train
-# both. Feature $l$ has a direction $\omega_l$, and all keys get the weight $e^{b_l}$ in it. The factor $e^{-\|x\|^2/2}$
-# of a query cancels in its row, so we leave it out:
+# A dense feature has a direction and a weight, and nothing guarantees that the formula chooses the best ones. Let us
+# train both. Feature $l$ has a direction $\omega_l$, and all keys get the weight $e^{b_l}$ in it. The factor
+# $e^{-\|x\|^2/2}$ of a query cancels in its row, so we leave it out:
 #
 # $$\ln \varphi_l(q) = \omega_l^\top x, \qquad \ln \varphi_l(k) = \omega_l^\top y - \tfrac12\|y\|^2 + b_l .$$
 #
@@ -316,11 +316,11 @@ show(
 # for each head are stored with the course.
 #
 # We judge them on what training did not see: other windows of the decoder's text, another antibody, other queries of
-# the same recording. Besides the 16 heads there are the decoder's heads after *600 steps*, and made-up tokens ($d$ = 8)
-# of which new ones are drawn: *independent* queries and keys, or *aligned* ones, where each query equals its key. The
-# values are the rows of an identity matrix, so that an output is a row of weights. Entries are medians over heads, sets
-# of directions and texts, and *b = 0* means that the weights which were trained together with directions are taken away
-# again. All $m$ are below $L/2$, or $L/4$ for the decoder.
+# the same recording. Besides the 16 heads there are the decoder's heads after *600 steps*, and made-up tokens ($d$ =
+# 8), which are drawn anew for judging: *independent* queries and keys, or *aligned* ones, where each query equals its
+# key. The values are the rows of an identity matrix, so that an output is a row of weights. Entries are medians over
+# heads, sets of directions and texts, and *b = 0* means that features were trained with both, and their weights are
+# then taken away. All $m$ are below $L/2$, or $L/4$ for the decoder.
 #
 # **Before you run this:** training can change how much a drawn direction counts, or where it points. Which lowers the
 # error more?
@@ -380,24 +380,27 @@ for name, of in (("as trained", W), ("with b = 0", W * (np.arange(65) < 64))):
 
 # %% [markdown]
 # This agrees with section 2. The mean $\mathbb{E}\,e^{\omega^\top z}$ comes mostly from directions around $z$, and a
-# weight cannot bring a direction there. **On six kinds of heads 300 steps on directions of equal weight did nearly as
-# much as on both. Features trained with both got worse without their weights, by a factor of 1.05 to 1.53, and still
-# had a smaller median error than trained weights alone on every kind.** That depends on how training begins. Lesson
-# 17's features start as dense ones, which have weights, and need them: on six antibody heads every error is below 0.6
-# with them, and above 1 without.
+# weight cannot bring a direction there. **On all six kinds of queries and keys, 300 steps on directions of equal weight
+# did nearly as much as on both. Features trained with both got worse without their weights, by a factor of 1.05 to
+# 1.53, and still had a smaller median error than trained weights alone on every kind.** This depends on how training
+# begins. Lesson 17's features start as dense ones, which have weights, and they need them: on six antibody heads every
+# error is below 0.6 with them, and above 1 without.
 
 # %% [markdown]
 # ## 4. Who wins
 #
 # Now we compare plain, centred, dense and trained features (directions and weights) at equal $m$, and put them beside
 # baselines that learn nothing: $\operatorname{mean}(V)$, whose normalised error is 1, and the windows of lesson 14,
-# alone, with the first four keys (attention sinks), or with one mean key. A feature costs as many multiplications as
-# two keys of a window, so a window has the cost of $m$ features if its rows see $2m$ keys on average.
+# alone, with the first four keys as sink tokens, or with one mean key. A feature costs as many multiplications as two
+# keys of a window, so a window has the cost of $m$ features if its rows see $2m$ keys on average. On the speech heads
+# that is less than a tenth of all keys, on the antibody heads about half of them, and in the decoder nearly all, so
+# there a window is nearly exact.
 #
 # Centred and dense features take their moments from the text on which the trained ones were trained: sixteen windows of
 # the decoder's text, the other antibody, every fourth query and key of the recording. All methods are judged on other
-# text; for speech, on other queries of the same recording. The table shows medians over heads, and the last columns say
-# on how many of the 16 heads a method is ahead of $\operatorname{mean}(V)$ and of a window with a mean key.
+# text; for speech, on other queries of the same recording. The table shows medians over heads, with the smallest and
+# the largest error, and the last columns say on how many of the 16 heads a method is ahead of $\operatorname{mean}(V)$
+# and of a window with a mean key.
 #
 # **Before you run this:** one of the two speech heads attends to its neighbours, and the other to distant tokens. With
 # $m$ = 64 and $L$ = 1,500, on which of them do trained features beat a window with a mean key?
@@ -594,20 +597,20 @@ for label, known in (
 # %% [markdown]
 # **At equal $m$, here below $L/2$ (in the decoder $L/4$), trained features have a smaller error than plain, centred and
 # dense ones and than $\operatorname{mean}(V)$ on all 16 heads. A window with a mean key at the same cost is ahead of
-# them on 14.** The other two are the heads on which a window alone is worse than $\operatorname{mean}(V)$, because what
-# their queries look for is often far away. So trained features and windows are good at different things.
+# them on 14.** The other two are the heads on which a window alone is worse than $\operatorname{mean}(V)$: what their
+# queries look for is often far away. On these heads, trained features and windows are good at different things.
 #
-# Drawn features do not get that far. On all 16 heads, a window with a mean key at a quarter of exact attention's
-# multiplications is ahead of plain, centred and dense features at a quarter, and on all but one it is ahead of the same
-# features at a half. Equal multiplications are not equal milliseconds, however: on the speech heads 64 features took
-# less time than any of the windows, and all of them took much less than exact attention.
+# Drawn features do less. On all 16 heads, a window with a mean key at a quarter of exact attention's multiplications is
+# ahead of plain, centred and dense features at a quarter, and on all but one it is ahead of the same features at a
+# half. Equal multiplications are not equal milliseconds, however: on the speech heads 64 features took less time than
+# either window, and all three took much less than exact attention.
 #
-# The error of a head is only a first look. In the antibody model, dense features are worse than
-# $\operatorname{mean}(V)$ on most heads, and yet the model that uses 64 of them in every head has a perplexity below 3,
-# whereas with $\operatorname{mean}(V)$ it has 10. With 32 trained features its perplexity is 1.6, a little better than
-# with a window of 33 keys and a mean key, which takes about half of their multiplications. In the speech model trained
-# features fail: they were trained on two clips, and on other speech 66 of 70 words are wrong, where a window of 49 keys
-# and a mean key leaves 4. Lessons 17 and 18 ask why.
+# The error of a head does not tell how a model will do. On most of the antibody heads above, dense features are worse
+# than $\operatorname{mean}(V)$. Yet the model with 64 of them in every head, which at this length cost more than exact
+# attention, has a perplexity below 3, whereas with $\operatorname{mean}(V)$ it has 10. With 32 trained features its
+# perplexity is 1.6, a little better than with a window of 33 keys and a mean key, which takes about half of their
+# multiplications. In the speech model trained features fail. They were trained on two clips, and on other speech 66 of
+# 70 words are wrong, compared with 4 for a window of 49 keys and a mean key. Lessons 17 and 18 ask why.
 
 # %% [markdown]
 # ## 5. Rotary positions
@@ -717,8 +720,9 @@ print(
 # Three practical points follow. Take moments from rotated queries and keys. Do not shift the keys before the rotation:
 # then even exact attention has a normalised error of 1.6 to 2.4 on the rotary heads, because $s$ is rotated with the
 # keys and no longer cancels. And do not rotate the features. Su et al. (2021, eq. 19) do so, but only in the numerator,
-# because the denominator could become zero. The result is a different attention, for models trained with it: with 32
-# directions on the antibody heads, the weights of about a tenth of the rows add up to less than 0, not to 1.
+# because the denominator could become zero. The result is a different attention, for models trained with it. The
+# weights of a row should add up to 1, but with 32 directions on the antibody heads their sum is negative in about a
+# tenth of the rows.
 #
 # ## 6. What else is done
 #
@@ -735,15 +739,15 @@ print(
 #   almost nothing.
 # - Training does more than both, and it is the directions that matter. On all 16 trained heads it brings features of
 #   the same $m$ below $\operatorname{mean}(V)$.
-# - At the same cost a window with a mean key is ahead of drawn features on all of these heads, and of trained ones on
-#   all but two of them.
+# - At a quarter of exact attention's multiplications, a window with a mean key is ahead of drawn features on all of
+#   these heads. At the cost of the trained features it is ahead of those on all but two.
 #
 # ## Where it breaks
 #
 # - Moments and trained features suit only data like the text that they come from. In a decoder they must not come from
 #   the text itself, because a mean sees what comes later.
-# - The smallest mean of $\|z\|^2$ is not the smallest mean of $e^{\|z\|^2}$. Where a few keys are far from the others,
-#   centring can make it larger (exercise 3).
+# - The shift with the smallest mean of $\|z\|^2$ need not have the smallest mean of $e^{\|z\|^2}$. Centring can even
+#   make the latter larger (exercise 3).
 # - The costs count multiplications, without exponentials, memory and training.
 #
 # ## Exercises
