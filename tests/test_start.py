@@ -96,11 +96,11 @@ def card(path):
     return rows[start + 2 : start + 8]
 
 
-def test_the_page_of_the_card_has_that_of_lesson_23_word_for_word_and_lecture_7_its_questions():
+def test_the_page_of_the_card_has_that_of_lesson_23_word_for_word_and_lecture_8_its_questions():
     full = card(find("23").with_suffix(".py"))
     assert [row[0] for row in full] == list("123456")
     assert card(ROOT / "kit/pages/decision_card.md") == full
-    short = card(ROOT / "kit/pages/lectures/7_performer.md")
+    short = card(ROOT / "kit/pages/lectures/8_language.md")
     questions = [(number, ask.split("?")[0] + "?") for number, ask, *_ in full]
     assert [(number, ask) for number, ask, *_ in short] == questions
     assert [row[-1] for row in short] == [row[-1] for row in full]
