@@ -233,7 +233,8 @@ print("bits ", *(f"{bit:2d}" for bit in bits))
 print("state", *(f"{row:2.0f}" for row in to_host(rows)[:, 0]))
 
 # %% [markdown] tags=["answer"]
-# It says whether the number of ones is odd, because at each 1 the factor is $1 - 2 = -1$, which changes the sign.
+# It is negative where the number of ones so far is odd, because at each 1 the factor is $1 - 2 = -1$, which changes the
+# sign.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 bits = np.random.default_rng(4).integers(2, size=200)
@@ -249,9 +250,9 @@ print("two steps per token count the ones modulo 3:", bool((turns == np.cumsum(b
 # Such a state tracks the *parity* of the ones, in a text of any length. With $\|k\| = 1$ and $\beta = 2$, the matrix
 # $1 - 2kk^\top$ is a *Householder reflection* (lesson 05), and this suggests the next idea. *DeltaProduct* (Siems et
 # al., 2025) takes several steps per token, each with a key of its own, so that a token multiplies the state by a
-# product of such matrices. Two reflections make a rotation. That is how the state in the last line printed, which has
-# two rows, counts modulo 3. In our notation nothing is new: each token becomes several tokens, and only the last of
-# them is read.
+# product of such matrices. Two reflections make a rotation. In the cell above, each 1 rotates a state of two rows by a
+# third of a full turn, so this state counts the ones modulo 3. The recurrence itself does not change: each token
+# becomes several tokens, and only the last of them is read.
 #
 # A second idea is to let the state be a larger model. In *test-time training* (Sun et al., 2024) it is a linear map or
 # a small neural network, and while the text is read, each token takes a gradient step on its weights. With a linear
@@ -267,8 +268,8 @@ print("two steps per token count the ones modulo 3:", bool((turns == np.cumsum(b
 # $$S \leftarrow aS + k\,\bigl(w \odot v - (aS)^\top p\bigr)^\top .$$
 #
 # With $p = \beta k$ and $w = \beta$ this is the delta rule again, after its gate. **One line with a gate, a strength
-# and an erasing key is ten published models.** Each row of the table is one of them. Each model has other parts around
-# this line, which are left out here.
+# and an erasing key covers ten published models.** Each row of the table is one of them. The models have other parts
+# around this line, which we leave out.
 #
 # | gate $\ln a$ | strength | model |
 # |---|---|---|
@@ -324,15 +325,16 @@ for name, (keys, values, *rule) in MODELS.items():
 # %% [markdown]
 # The library *flash-linear-attention* ([fla](https://github.com/fla-org/flash-linear-attention)) has a layer for each
 # of these models, written for GPUs, and others for DeltaProduct and for the levels of section 6. Beside its fast
-# kernels it keeps slow functions that can be read, token by token and in chunks, and our tests compare the package with
-# these. Of Comba the two differ: its loop over tokens erases after the gate, and its chunks erase before it.
+# kernels it keeps slow reference functions that are easy to read, some token by token and some in chunks, and our tests
+# compare the package with these. For Comba the two disagree: the loop over tokens erases after the gate, and the chunks
+# erase before it.
 #
 # ## 5. Chunks, and gates that close
 #
 # Lesson 12 read the text in chunks because large matrix products are fast. For rules that add, this is easy: every
-# token writes its own $v$, whatever the others write. With the delta rule, a token writes
-# $u_i = \beta_i (v_i - a_i S_{i-1}^\top k_i)$, which depends on what the tokens before it wrote, so it seems that we
-# have to go one by one.
+# token writes its own $v$, whatever the others write. Under the delta rule with one gate $a_i$ per token, a token
+# writes $u_i = \beta_i (v_i - a_i S_{i-1}^\top k_i)$, which depends on what the tokens before it wrote, so it seems
+# that we have to go one by one.
 #
 # We do not, because the dependence is linear. Let $g_i$ be the sum of $\ln a$ from the start of the chunk to token $i$,
 # and $S_0$ the state before the chunk. Then $S_i = e^{g_i} S_0 + \sum_{j \le i} e^{g_i - g_j} k_j u_j^\top$. Inserting
@@ -341,8 +343,8 @@ for name, (keys, values, *rule) in MODELS.items():
 # $$u_i + \beta_i \sum_{j < i} e^{g_i - g_j} (k_i^\top k_j)\, u_j = \beta_i \bigl(v_i - e^{g_i} S_0^\top k_i\bigr),$$
 #
 # which is a linear system $(1 + N)\, U = \dots$ for all $u_i$ at once. The matrix $N$ is strictly lower triangular,
-# because a token is corrected only by earlier tokens. **A chunk of the delta rule is one triangular system, and it has
-# exactly one solution.** We solve it for what is written, and then continue as in lesson 12:
+# because a token is corrected only by what earlier tokens wrote. **A chunk of the delta rule is one triangular system,
+# and it has exactly one solution.** We solve it for what is written, and then continue as in lesson 12:
 
 
 # %%
@@ -369,10 +371,10 @@ print(f"two chunks by hand minus delta_attention: {apart(xp.concat([first, last]
 # everything that late rows know of early keys went through one state. The same map is thus both a recurrence and a
 # matrix of this kind, which Dao & Gu (2024) call *state space duality*.
 #
-# Gates that close cause trouble in this chunk. If a gate is 0, then $g_i - g_j$ is $-\infty - (-\infty)$, which is NaN.
-# And with one gate per channel, $e^{g_i - g_j}$ is a different vector for each pair. It is tempting to split it into
-# $(q_i e^{g_i})^\top (k_j e^{-g_j})$, but $e^{-g_j}$ grows as gates close. A kernel of ExecuTorch gave NaN where
-# several gates of about $10^{-11}$ met in one chunk ([pull request
+# Gates that close cause trouble in this computation. If a gate is 0, then for two tokens after it $g_i - g_j$ is
+# $-\infty - (-\infty)$, which is NaN. And with one gate per channel, $e^{g_i - g_j}$ is a different vector for each
+# pair. It is tempting to split it into $(q_i e^{g_i})^\top (k_j e^{-g_j})$, but $e^{-g_j}$ grows as gates close. A
+# kernel of ExecuTorch gave NaN where several gates of about $10^{-11}$ met in one chunk ([pull request
 # 21417](https://github.com/pytorch/executorch/pull/21417), July 2026). Measuring $g$ from the middle of a block instead
 # only halves the exponents, and makes early rows depend on later gates, if only by rounding. This happened in a fast
 # path of fla ([pull request 1242](https://github.com/fla-org/flash-linear-attention/pull/1242), September 2026).
@@ -384,8 +386,8 @@ print(f"two chunks by hand minus delta_attention: {apart(xp.concat([first, last]
 # ## 6. Levels: many states instead of one
 #
 # Halving sorts all pairs $j \le i$ into *levels*, as in appendix [a5](a5_on_the_gpu.ipynb). The level of a pair is the
-# number of binary digits of $i$ xor $j$, so it is set by the highest bit in which $i$ and $j$ differ. Until now all
-# levels shared one state, which has to remember near and far tokens in the same numbers. *Log-linear attention* (Guo et
+# number of binary digits of $i$ xor $j$, so it is set by the highest bit in which $i$ and $j$ differ. Until now one
+# state served all levels, and had to remember near and far tokens in the same numbers. *Log-linear attention* (Guo et
 # al., 2025) keeps a state for each level, and multiplies the answer from level $\ell$ by a weight
 # $\lambda_{i\ell} \ge 0$ that comes with token $i$:
 #
@@ -454,18 +456,18 @@ show(
 # Row 52 reads three states besides itself, one for each 1 among its binary digits: of 4, of 16 and of 32 keys.
 
 # %% [markdown]
-# **With a weight for each level a row among L tokens reads at most about log L states, fine ones nearby and coarse ones
-# far away.** With $\lambda_\ell = 2^{-\alpha \ell}$ the weight of a key at distance $t$ falls about as $t^{-\alpha}$ on
-# average over rows, whereas a single gate would make it fall exponentially.
+# **With a weight for each level, a row among $L$ tokens reads at most about $\log_2 L$ states, which hold few keys
+# nearby and many far away.** With $\lambda_\ell = 2^{-\alpha \ell}$ the weight of a key at distance $t$ falls about as
+# $t^{-\alpha}$ on average over rows, whereas a single gate would make it fall exponentially.
 #
 # ## Take away
 #
 # - A state is a regression that runs while you read: adding does not look, a gate forgets, the delta rule corrects.
 # - The delta rule is one step of gradient descent. Several steps per token, or a larger model as the state, are the
 #   obvious extensions, and both have been published.
-# - One line with a gate, a strength and an erasing key is ten models, and in chunks it is one triangular system.
-# - Products of gates are computed as sums of logarithms, by halving, so that no exponent is positive. The levels of
-#   halving, with weights, give log-linear attention.
+# - One line with a gate, a strength and an erasing key covers ten models, and a chunk of it is one triangular system.
+# - Products of gates are computed as sums of logarithms, by halving, so that no exponent is positive. The same levels
+#   of pairs, each with a state and a weight, give log-linear attention.
 #
 # ## Where it breaks
 #
