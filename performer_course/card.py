@@ -137,7 +137,7 @@ def verdict(rows: dict, *, budget=0.25, bar=0.1, faster=0.9) -> str:
     """
     errors = {n: np.median(row[3], axis=0) for n, row in rows.items() if row[1] <= budget}
     good = {n: np.flatnonzero(x <= bar).tolist() for n, x in errors.items()}
-    typical = {n: np.median(x) for n, x in errors.items()}
+    typical = {n: np.median(x[good[n]] if good[n] else x) for n, x in errors.items()}
     quick = [n for n in errors if good[n] and rows[n][2] <= faster]
     most = max(len(good[n]) for n in quick or errors)
     best = [n for n in quick or errors if len(good[n]) == most]
@@ -199,7 +199,7 @@ def main() -> None:
     except (ValueError, OSError) as error:
         parser.exit(1, f"{error}\n")
     where = args.sample or "the earlier half, errors on the later half"
-    print(f"cost, time: over exact attention's, in NumPy. Sizes, means and centres from {where}")
+    print(f"Cost and time are relative to exact attention in NumPy; sizes and centres: {where}")
     print(f"{'method':26} {'size':30} cost  time   normalised error: median, min, max")
     for above in (False, True):
         print("--- above the budget ---\n" * above, end="")
