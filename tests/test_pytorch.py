@@ -375,57 +375,44 @@ def test_the_lines_of_the_page_run():
     torch.testing.assert_close(names["rows"], whole[:, :, 7:], rtol=0, atol=1e-6)
 
 
-@pytest.fixture
-def language():
-    """The names of the page's lines on a language model, a small one and four texts among them."""
+@torch.no_grad()
+def test_the_lines_for_a_language_model_run(tmp_path, monkeypatch, capsys):
+    """A window and the first keys as by a mask of pairs, whole, with a cache and padded."""
     of = pytest.importorskip("transformers", reason="run where it is", exc_type=ImportError)
     torch.manual_seed(0)
     sizes = {"vocab_size": 50, "hidden_size": 48, "intermediate_size": 64, "num_hidden_layers": 3}
-    model = of.LlamaForCausalLM(
-        of.LlamaConfig(**sizes, num_attention_heads=6, num_key_value_heads=2)
-    ).eval()
-    with torch.no_grad():
-        for x in model.parameters():
-            x *= 3  # so that it matters what a token attends to
-    names = {"model": model, "tokens": torch.randint(50, (4, 60)), "torch": torch, "np": np}
-    exec(LINES[3], names)
-    return names
-
-
-@torch.no_grad()
-def test_the_lines_for_a_language_model_attend_to_a_window_and_the_first_keys(language):
-    model, x, attends = language["model"], language["tokens"], language["attend"].__globals__
+    heads = {"num_attention_heads": 6, "num_key_value_heads": 2}
+    model, x = of.LlamaForCausalLM(of.LlamaConfig(**sizes, **heads)), torch.randint(50, (4, 60))
+    for weights in model.eval().parameters():
+        weights *= 3  # so that it matters what a token attends to
+    exec(LINES[3], names := {"model": model, "tokens": x, "torch": torch, "np": np})
+    names |= {"WINDOW": 8, "SINKS": 2, "EXACT": set()}
     i, j = torch.arange(60)[:, None], torch.arange(60)
-    near = (j <= i) & ((j > i - 8) | (j < 2))
-    attends |= {"WINDOW": 8, "SINKS": 2, "EXACT": set()}
-    exact, expected = model(x).logits, model(x, attention_mask=near.expand(4, 1, 60, 60)).logits
-    assert (exact - expected).abs().max() > 1
+    near = ((j <= i) & ((j > i - 8) | (j < 2))).expand(4, 1, 60, 60)
+    exact, windowed = model(x).logits, model(x, attention_mask=near).logits
     model.set_attn_implementation("near_far")
     close = functools.partial(torch.testing.assert_close, rtol=0, atol=1e-4)
-    close(model(x).logits, expected)
-    attends["EXACT"] = {0, 1, 2}
+    close(model(x).logits, windowed)
+    names["EXACT"] = {0, 1, 2}
     close(model(x).logits, exact)
-    attends["EXACT"] = {1}
+    names["EXACT"] = {1}
     some, state = model(x).logits, model(x[:, :40])
-    assert min((some - other).abs().max() for other in (exact, expected)) > 1
-    for part in (slice(40, 41), slice(41, 60)):  # a token, then many, with a cache
+    assert min((a - b).abs().max() for a, b in ((some, exact), (some, windowed))) > 1
+    for part in (slice(40, 41), slice(41, 60)):  # a token, then many
         state = model(x[:, part], past_key_values=state.past_key_values)
         close(state.logits, some[:, part])
-    seen = torch.arange(60).expand(4, 60) < torch.tensor([[60], [50], [60], [41]])
-    padded = model(torch.where(seen, x, 0), attention_mask=seen.long()).logits
-    close(padded[seen], some[seen])
-
-
-def test_lines_measure_a_model_and_store_a_head(language, tmp_path, monkeypatch, capsys):
+    seen = j < torch.tensor([[60], [50], [60], [41]])
+    close(model(torch.where(seen, x, 0), attention_mask=seen.long()).logits[seen], some[seen])
+    model.set_attn_implementation("sdpa")
     monkeypatch.chdir(tmp_path)
-    exec("".join(LINES[4:6]), language)
+    for lines in LINES[4:6]:
+        exec(lines, names)
     assert len(capsys.readouterr().out.splitlines()) == 4
-    language["model"].set_attn_implementation("sdpa")
-    exec(LINES[6], language)
-    assert len(language["stored"]) == 3
+    model.set_attn_implementation("sdpa")
+    exec(LINES[6], names)
     head = np.load("head.npz")
-    assert head["q"].shape == head["k"].shape == head["v"].shape == (60, 8)
-    np.testing.assert_array_equal(head["k"], language["k"][1])
+    assert (len(names["stored"]), head["q"].shape, head["v"].shape) == (3, (60, 8), (60, 8))
+    np.testing.assert_array_equal(head["k"], names["k"][1])
 
 
 def test_the_lines_for_flax_run_and_give_the_module_s_rows():
