@@ -5,16 +5,19 @@
 # > features (lesson 09), moving the brackets (lesson 10), the relative variance of a weight and the rule that predicts
 # > the error of an output (lesson 11).
 # >
-# > Afterwards you can replace softmax attention in a transformer by random features, say how many directions that takes
-# > and when no rule can tell you, and say what averaging more draws can and cannot fix.
+# > Afterwards you can write down a whole Performer, replace softmax attention in a transformer by random features, say
+# > how many directions that takes and when no rule can tell you, and say what averaging more draws can and cannot fix.
 #
 # A *Performer* is a transformer whose attention is *FAVOR+*, which stands for fast attention via positive orthogonal
 # random features. We have all its parts: positive features (lesson 09) of orthogonal directions (lesson 05), the
 # reordered product that makes attention linear in the length (lesson 10), and a recurrent state where attention is
-# causal (lesson 12). How many directions does a Performer need? And what do we gain if we draw more?
+# causal (lesson 12). We put them together, and let the model write. How many directions does it need? And what do we
+# gain if we draw more?
 
 # %%
 import csv
+import functools
+import timeit
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -77,68 +80,145 @@ for name, (causal, mask) in cases.items():
 # fine-tuned, they may not suit features, because they were trained with exact weights.
 
 # %% [markdown]
-# ## 2. A whole model, and a learned head
+# ## 2. A whole Performer
 #
-# We take a decoder of two blocks with fresh random parameters and run the whole model twice, with softmax attention and
-# with features. At each position it returns the logarithms of the probabilities of 27 tokens. We compare the
-# probabilities $P$ of softmax with the probabilities $\hat P$ of the features by the *Kullback–Leibler divergence*
-# $\sum P \ln (P/\hat P)$, averaged over the positions.
+# Now we assemble everything: the embedding, the positional encoding, the blocks, and the logits of the next character.
+# The parameters are those of a small decoder that learned the text of lesson 16, Python's manual in 31 symbols, with
+# FAVOR+ from the first step: two blocks of width 32, with four heads of $d = 8$ each, and 64 directions per block. The
+# function below reads *one* character. In each head it adds $\varphi(k')\,[v^\top, 1]$ to a state of shape
+# $(m, d + 1)$, and then reads the numerator and the denominator of the output from it, as in lesson 12.
+
+# %%
+params, symbols, recorded = data.performer()
+BLOCKS = [{name: a[i] for name, a in params.items() if len(a) == 2} for i in range(2)]
+WIDTH, HEADS, D, M = 32, 4, 8, 64
+
+
+def layer_norm(x, gain, shift):
+    x = x - x.mean()
+    return gain * x / np.sqrt((x**2).mean() + 1e-5) + shift
+
+
+def phi(x, W):  # positive features of each head, (heads, d) to (heads, m)
+    x = x * D**-0.25
+    return np.exp(x @ W.T - (x**2).sum(axis=1, keepdims=True) / 2)
+
+
+def favor_step(q, k, v, W, state):  # all heads; state (heads, m, d + 1) takes in k and v
+    state += phi(k, W)[:, :, None] * np.c_[v, np.ones(HEADS)][:, None]
+    sums = (phi(q, W)[:, None] @ state)[:, 0]  # (heads, d + 1)
+    return sums[:, :D] / sums[:, D:]  # (heads, d)
+
+
+def performer(token, position, states):
+    """ln P of each symbol that may come next; the state of each block takes in this token."""
+    angles = position * 10_000 ** (-np.arange(0, WIDTH, 2) / WIDTH)
+    x = params["embedding"][token] * WIDTH**0.5 + np.append(np.sin(angles), np.cos(angles))
+    for layer, state in zip(BLOCKS, states, strict=True):
+        y = layer_norm(x, layer["attention gain"], layer["attention shift"])
+        q, k, v = ((y @ layer[name]).reshape(HEADS, D) for name in ("query", "key", "value"))
+        heads = favor_step(q, k, v, layer["W"], state).reshape(WIDTH)
+        x = x + heads @ layer["heads"]  # residual connection
+        y = layer_norm(x, layer["map gain"], layer["map shift"])
+        x = x + np.maximum(y @ layer["wider"], 0) @ layer["narrower"]  # feed-forward network
+    logits = layer_norm(x, params["gain"], params["shift"]) @ params["embedding"].T
+    return logits - np.log(np.exp(logits).sum())
+
+
+print(f"embedding {params['embedding'].shape}, key {params['key'].shape}, W {params['W'].shape}")
+
+# %% [markdown]
+# That is the whole model. We let it continue a text, one character at a time. With exact attention, each head would
+# keep a KV cache, which grows by a key and a value of $d$ numbers each per character.
 #
-# As a baseline we set all queries to zero, so that each head takes the mean of the values that it may see. Features
-# save no work with 48 tokens, and we ask only how fast the answers approach those of softmax, as a fraction of the
-# baseline's divergence. Each row of the table shows medians over 21 decoders: first with queries and keys as the random
-# parameters make them, then with queries and keys a half and an eighth as long.
-#
-# What should we expect? Once the errors are small, the divergence is quadratic in them, and their squares fall like
-# $1/m$. With few directions the errors are not small, but an output of positive features stays in the range of the
-# values however few there are (lesson 09).
-#
-# **Before you run this:** queries and keys of a fresh decoder have entries of size about 1, and $d = 8$. We go from 16
-# to 4,096 directions, 256 times as many. Is the divergence divided by about 256, by more, or by less?
+# **Before you run this:** after how many characters is that cache as large as the state: after about 4, 40 or 400?
 
 
 # %% tags=["answer"]
-def divergence(log_p, log_other):
-    return (np.exp(log_p) * (log_p - log_other)).sum(axis=-1).mean()
+def write(prompt, length, rng):
+    """The prompt and what the Performer writes after it, and its states."""
+    states = np.zeros((2, HEADS, M, D + 1))
+    tokens = [symbols.index(symbol) for symbol in prompt]
+    for position in range(length - 1):
+        log_p = performer(tokens[position], position, states)
+        if len(tokens) == position + 1:
+            P = np.exp(2 * log_p)  # the square of the probabilities prefers likely symbols
+            tokens.append(int(rng.choice(31, p=P / P.sum())))
+    return "".join(symbols[i] for i in tokens).replace("\n", "⏎"), states
 
 
-def by_features(params, m, rng):
-    W = np.stack([projections.orthogonal(rng, m, 8) for _ in range(2)])
-    return transformer.forward({**params, "W": W}, tokens, favor)
-
-
-exact, favor = (transformer.Config(27, 32, 4, attention=a) for a in ("softmax", "favor"))
-sizes, rng = (16, 64, 256, 1024, 4096), np.random.default_rng(2)
-print("divergence / that of the baseline, median of 21 decoders      all 21 decoders,")
-print("directions m     " + "".join(f"{m:8,d}" for m in sizes) + "   m = 4,096")
-for name, shrink in (("entries of size 1", 1), ("a half", 0.5), ("an eighth", 0.125)):
-    ratios = []
-    for seed in range(40, 61):
-        params = transformer.init(np.random.default_rng(seed), exact)
-        params |= {of: shrink * params[of] for of in ("query", "key")}
-        target = transformer.forward(params, tokens, exact)
-        baseline = transformer.forward({**params, "query": 0 * params["query"]}, tokens, exact)
-        draws = [divergence(target, by_features(params, m, rng)) for m in sizes]
-        ratios.append(np.array(draws) / divergence(target, baseline))
-    middle, last = np.median(ratios, axis=0), [row[-1] for row in ratios]
-    row = "".join(f"{x:8.3f}" for x in middle)
-    print(f"{name:17} {row}   {min(last):.3f} to {max(last):.3f}")
+text, states = write("the value of the ", 128, np.random.default_rng(0))
+print(text[:64], text[64:], sep="\n")
+print(f"state of a head: {states[0, 0].size} numbers, as many as the cache of ", end="")
+print(f"{states[0, 0].size / (2 * D):.0f} characters; after 10,000 characters: {20_000 * D:,}")
 
 # %% [markdown] tags=["answer"]
-# By less: it is divided only by about ten. With 4,096 directions about a tenth of the baseline's divergence remains,
-# between 0.06 and 0.34 in single decoders. With entries of half the size a hundredth remains.
+# After about 36 characters: the state of a head has $64 \cdot 9$ numbers, and the cache 16 per character.
 
 # %% [markdown]
-# Sixteen directions are typically no better than the baseline. **With the same parameters a model with features
-# approaches the model with softmax, but needs many directions where queries and keys are long, and, measured against
-# this baseline, many again where they are very short.** Where they are long, the large weights are expensive to
-# estimate (lesson 09), so even with 4,096 directions the divergence does not yet fall like $1/m$. Where they are very
-# short, softmax is nearly uniform, so the baseline itself is already nearly exact. At an eighth of the size 64
-# directions leave 4.1 times its divergence.
+# To judge the model, we measure its cross-entropy loss in *bits per character*, the mean of $-\log_2 P$ of the next
+# character, on text that was held out. The table compares it with counts of what follows the last symbol or the last
+# two, and with the same decoder, trained for as many steps with softmax attention.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+once = "\n\n".join(dict.fromkeys(data.text().split("\n\n")))  # each paragraph once
+blocks = np.array([symbols.find(symbol) for symbol in once]) % 31  # the last symbol is any other
+blocks = blocks[: len(blocks) // 4096 * 4096].reshape(-1, 4096)
+held_out, to_learn = blocks[9::10], np.delete(blocks, np.s_[9::10], axis=0)
+x, y = (held_out[:, i : 3968 + i].reshape(-1, 128) for i in (0, 1))  # (windows, 128)
+config = transformer.Config(31, WIDTH, HEADS, 2, attention="favor")
+log_p = transformer.forward(params, x, config)
+one, states = [], np.zeros((2, HEADS, M, D + 1))
+for position in range(128):
+    one.append(performer(x[0, position], position, states))
+gap = max(np.abs(one - log_p[0]).max(), 1e-10)
+print(f"by hand and transformer.forward differ by less than {gap:.0e}")
+print(f"bits per character on {y.size:,} held-out characters")
+P = np.full(31, 1 / 31)
+for n, name in enumerate(("symbols by frequency", "counts after one symbol", "after two symbols")):
+    counts = np.zeros((31,) * (n + 1))
+    np.add.at(counts, tuple(to_learn[:, i : 4096 - n + i] for i in range(n + 1)), 1)
+    P = (counts + 5 * P) / (counts.sum(axis=-1, keepdims=True) + 5)
+    seen = (np.roll(held_out, i, axis=1)[:, 1:3969] for i in range(n, -1, -1))
+    print(f"    {name:26} {-np.log2(P[tuple(seen)]).mean():.2f}")
+mine = -np.take_along_axis(log_p, y[..., None], axis=-1).mean() / np.log(2)
+print(f"    {'this Performer':26} {mine:.2f}")
+print(f"    {'the decoder with softmax':26} {recorded['softmax']:.2f}, as recorded")
+
+# %% [markdown]
+# **In one training each, the decoder with FAVOR+ has fewer bits than counts of what follows two symbols, and more than
+# the same decoder with softmax.** With 128 characters at a time, $m$ is above $L/4$, so training saved no multiplications.
 #
-# Now take a *learned* head, from lesson 16's decoder after 12,000 steps of training. On 32 tokens of a text that it has
-# not seen, we estimate its causal weights with 16, 64 and 256 directions. By lesson 09 a typical weight needs about
-# $10\, e^{\|z\|^2/2}$ directions, with $z = q' + k'$. How many is that here?
+# What does a character cost? The next cell measures the whole model and, for the attention of one block, compares the
+# state with caches of several lengths.
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
+def by_cache(q, keys, values):  # keys and values (heads, tokens, d)
+    weights = np.exp((keys @ q[:, :, None])[..., 0] * D**-0.5)
+    return (weights[:, None] @ values)[:, 0] / weights.sum(axis=1, keepdims=True)
+
+
+q, k, v = np.random.default_rng(4).normal(size=(3, HEADS, D))
+times = {"whole model, by a state": lambda: performer(0, 9, states)}
+times["attention of one block, by a state"] = lambda: favor_step(q, k, v, params["W"][0], states[0])
+for n in (100, 1000, 10_000):
+    keys, values = np.random.default_rng(5).normal(size=(2, HEADS, n, D))
+    times[f"    by a cache of {n:,} characters"] = functools.partial(by_cache, q, keys, values)
+for name, run in times.items():
+    print(f"{name:36} {min(timeit.repeat(run, number=100, repeat=5)) * 10:.3f} ms per character")
+
+# %% [markdown]
+# The time of a state does not depend on how much has been read, while the time of a cache grows with it. For short texts
+# a cache is faster, because $m$ features cost more than a few keys.
+
+# %% [markdown]
+# ## 3. How many directions
+#
+# The Performer of section 2 had features from its first step, and its queries and keys could adapt to them. What if the
+# features replace softmax in a model that was trained with softmax? Take a learned head of lesson 16's decoder after
+# 12,000 steps of training. On 32 tokens of a text that it has not seen, we estimate its causal weights. By lesson 09 a
+# typical weight needs about $10\, e^{\|z\|^2/2}$ directions, with $z = q' + k'$.
 
 # %%
 q, k, _ = (a[0, 2, 0] for a in data.learned("late"))  # block 0, head 2, first text: (32, 8)
@@ -192,10 +272,10 @@ show(
 #
 # ### Through depth
 #
-# In a deeper model each block receives an input that is already wrong, and adds an error of its own. The simplest
-# prediction is that these errors are independent, so that their squares add up, each multiplied by the squared *gain*,
-# by which the blocks after it stretch a small change of their input. To test it, we follow the error through five
-# encoders of eight blocks, with fresh parameters, queries and keys halved, and 256 directions for 16 tokens.
+# In a deeper model each block receives an input that is already wrong, and adds an error of its own. If these errors
+# are independent, their squares add up, each multiplied by the squared *gain*, by which the blocks after it stretch a
+# small change of their input. We follow the error through five encoders of eight blocks, with fresh parameters, queries
+# and keys halved, and 256 directions for 16 tokens.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 exact, favor = (transformer.Config(27, 32, 4, 8, False, attention=a) for a in ("softmax", "favor"))
@@ -245,12 +325,10 @@ for label, of in (
 # **Squares do add up: with the gain by which each block stretches the error that reaches it, the predicted squared
 # error is, in these five encoders, typically 1.03 times the true one. With the gain of noise that is independent
 # between tokens it is only 0.55 times.** The reason is that typically 0.71 of the squared error is common to all
-# tokens, and a block stretches that part more. (A block stretches the real error typically 1.05 times as much as such
-# noise, and up to seven blocks follow, so the difference builds up.) With the gain of noise that is common to all
-# tokens, the prediction is too high.
+# tokens, and a block stretches that part more.
 
 # %% [markdown]
-# ## 3. How many directions
+# ### The rule $d \ln d$
 #
 # A rule that is often quoted says $m \approx d \ln d$. Its source is Theorem 4 of the Performer paper. Take orthogonal
 # rows, $\|q\|, \|k\| \le R$, and the *unnormalised* matrix of attention estimated by *trigonometric* features. Every
@@ -422,11 +500,8 @@ for m in (8, 32, 128):
 #
 # Averaging divides the variance by exactly $R$ and leaves the bias as it is. Pooling divides, to first order, the
 # variance by $R$ and the squared bias by $R^2$. But where the estimates are heavy-tailed, a few directions dominate a
-# ratio, and $R$ times as many directions may divide its variance by less than $R$.
-#
-# So we measure, on the stored heads of three models: decoder heads on four texts, after 600 and after 12,000 steps of
-# training, antibody heads on two chains, and speech heads on one recording. We use only numbers of directions that save
-# work: $Rm < L/2$, or $L/4$ in the causal decoders. All errors are normalised.
+# ratio, and $R$ times as many directions may divide its variance by less than $R$. So we measure, on stored heads of
+# three models, with numbers of directions that save work: $Rm < L/2$, or $L/4$ in the causal decoders.
 #
 # **Before you run this:** on the antibody and speech heads, where a typical weight needs thousands of directions even
 # with centred keys (lesson 09), which has the lower error: the mean of four outputs, or one output from four times as
@@ -544,15 +619,12 @@ show(
 # **On the antibody and speech heads the mean of outputs has less error than pooling at every size tried that saves
 # work, from 8 directions per draw on.** Even so, the mean of outputs is typically no better than
 # $\operatorname{mean}(V)$ on the antibody heads and on the speech head that attends locally. On the other speech head
-# it is better, down to 0.35. In the decoders the mean is ahead with two draws on six to eight of the eight heads. With
-# six draws of one direction it is ahead on two of the eight after 600 steps, and on five after 12,000.
+# it is better, down to 0.35.
 #
-# In the end pooling overtakes the mean, which stops at its bias. This happens as soon as $b_{Rm}^2 + V_{Rm}$ is below
-# $b_m^2 + V_m/R$, and all of these can be measured (exercise 3). On the antibody heads, with 122 keys and 8 directions
-# per draw, it takes 256 directions on one of the six, 1,024 on another, and more on the rest. With these draws the mean
-# of 16 outputs is typically level with $\operatorname{mean}(V)$. And in lesson 17 one draw of 256 directions serves a
-# whole model better than the mean of eight outputs of 64, because an error common to all draws hurts the model more
-# than noise.
+# In the end pooling overtakes the mean, which stops at its bias. On the antibody heads, with 122 keys and 8 directions
+# per draw, it takes 256 directions on one of the six, 1,024 on another, and more on the rest. And in lesson 17 one draw
+# of 256 directions serves a whole model better than the mean of eight outputs of 64, because an error common to all
+# draws hurts the model more than noise.
 #
 # ## 6. Redraw or keep
 #
@@ -612,14 +684,15 @@ for name, some in (("other seeds", Ws), ("one of eight the data's seed", others)
 # With one such draw in eight the mean error is 18 times what lesson 11 predicts. With other seeds it is 1.5 times.
 #
 # In a Performer no query is ever compared with a single key, and the answer survives where queries and keys are neither
-# long nor so short that $\operatorname{mean}(V)$ is the better answer. On trained heads it mostly does not survive, and
-# averaging removes the noise but not the bias. Lesson 15 asks when to use a Performer, and [In your own
+# long nor so short that $\operatorname{mean}(V)$ is the better answer. On heads trained with softmax it mostly does not
+# survive, and averaging removes the noise but not the bias. Lesson 15 asks when to use a Performer, and [In your own
 # model](../kit/pages/in_your_own_model.md) puts it into PyTorch.
 #
 # ## Take away
 #
-# - A Performer is a transformer with one function changed in each block. All parameters can be carried over from a
-#   model with softmax, and then have to be fine-tuned.
+# - A Performer is a transformer with one function changed in each block, and fits in thirty lines. It reads a text with
+#   a state of constant size. All parameters can be carried over from a model with softmax, and then have to be
+#   fine-tuned.
 # - The rule $d \ln d$ knows nothing of the size of queries and keys. On trained heads: measure.
 # - The mean of $R$ outputs has the error $b_m^2 + V_m/R$. On the antibody and speech heads it is below the error of
 #   pooling wherever work is saved, from 8 directions per draw on. In lesson 17's model, where none is saved, pooling
@@ -629,8 +702,8 @@ for name, some in (("other seeds", Ws), ("one of eight the data's seed", others)
 # ## Where it breaks
 #
 # - The formulas for $m$ and for the bias are only the first terms in $1/m$, and hold for independent rows.
-# - Plain positive features follow trained heads badly. Lesson 15's shift of the keys helps most heads, but rarely
-#   enough.
+# - Plain positive features follow heads trained with softmax badly. Lesson 15's shift of the keys helps most heads, but
+#   rarely enough.
 #
 # ## Exercises
 #
