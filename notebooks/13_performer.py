@@ -419,7 +419,7 @@ for L in (128, 512, 2048):
 
 # %% [markdown]
 # The formula is only the first term of an expansion in $1/m$. On trained heads it predicts errors far above 1, which
-# tells us nothing (lesson 11). There you have to measure, and lesson 15 has a decision card for it.
+# tells us nothing (lesson 11). There you have to measure, and lesson 23 has a decision card for it.
 #
 # ## 4. The ratio is biased
 #
