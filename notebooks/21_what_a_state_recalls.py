@@ -9,7 +9,7 @@
 #
 # A KV cache keeps every key and every value. A state keeps $d \times e$ numbers, however long the text is, so it has to
 # lose something. [Lesson 20](20_after_the_performer.ipynb) gave three rules for a new pair: add it, let the old ones
-# decay, or correct what the state says. How much does each of them recall, and of what?
+# decay, or correct what the state says. How much does each of them recall, and on which kinds of text?
 #
 # We answer by a formula first, then on five small tasks, and finally with models that are trained. A comparison is fair
 # only if every rule is tuned with the same care, so each gate, strength and learning rate below is chosen on texts that
@@ -68,8 +68,8 @@ def unit(rng, *shape):
 # examples, has the error $\max(0, 1 - d/n)$, but it needs a matrix of $d \times d$ numbers beside the state.
 #
 # Under the delta rule the other keys do something else as well: they erase. A later key is partly parallel to the one
-# that we ask with, and removes on average the fraction $\beta/d$ of its value. Call the number of later writes the
-# *age* of a value. What remains of it is
+# that we ask with, and removes on average the fraction $\beta/d$ of what the state answers for it. Call the number of
+# later writes the *age* of a value. What remains of it is
 #
 # $$\beta\,(1 - \beta/d)^{\text{age}} .$$
 #
@@ -133,7 +133,7 @@ show(
 # **With four random keys per dimension, a strong delta rule recalls the last few values well and spoils the old ones,
 # and a weak one recalls all of them badly.** None of these three strengths was chosen for 128 pairs, however. The next
 # table chooses $\beta$ for each number of pairs. In its last column the answers of the delta rule are also multiplied
-# by the best number, as those of adding are.
+# by the best number, as we did for adding.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -154,16 +154,16 @@ for pairs in (16, 32, 64, 128, 256):
 
 # %% [markdown]
 # The more pairs, the weaker the best $\beta$. With it, the delta rule has a smaller mean error than scaled adding up to
-# about two keys per dimension (0.463 compared with 0.492 for 32 pairs), and a slightly larger one beyond. With
-# $\beta = 1$ it is behind at 32 pairs already. If its answers are scaled as well, it beats adding in every row, and by
-# most when there are few pairs.
+# one key per dimension (0.463 compared with 0.492 for 32 pairs), about the same error at two, and a slightly larger one
+# beyond. With $\beta = 1$ it is behind at 32 pairs already. If its answers are scaled as well, it beats adding in every
+# row, and by most when there are few pairs.
 #
 # ## 2. Five tasks, each rule tuned
 #
 # A language model does not need an exact value. It needs the right token, and it may find that token although the
 # answer is noisy. So let a value be one of 64 symbols, each a random direction of $\mathbb{R}^{32}$, and take as the
-# answer the symbol that fits best. The rival is softmax attention over a cache, sharpened to $e^{32 k^\top k'}$. There
-# are five tasks in $\mathbb{R}^{32}$:
+# answer the symbol whose inner product with the output is largest. For comparison there is softmax attention over a
+# cache, with the sharp weights $e^{32 k^\top k'}$. We set five tasks in $\mathbb{R}^{32}$:
 #
 # - 48 different keys;
 # - 16 keys, written 16 times each in turn (their *latest* values are asked for);
@@ -173,7 +173,8 @@ for pairs in (16, 32, 64, 128, 256):
 #
 # The gate of decay and the strength of the delta rule are chosen for each task on 40 texts, and judged on five other
 # sets of 40. The table shows the fraction of symbols recalled: means over the five sets and, in brackets, the distance
-# of the farthest set. In the last line, "mean off" subtracts the mean of the keys so far, as lesson 15 does.
+# of the farthest set. In the last line, the mean of the keys so far is subtracted ("mean off"), a shift like the one of
+# lesson 15.
 #
 # **Before you run this:** softmax here has no positions. Can it do all five tasks?
 
@@ -269,14 +270,14 @@ for task, rule, cure in (
 # %% [markdown]
 # **With its strength chosen, the delta rule recalls at least as much as adding where random keys all differ, and more
 # than adding or decay where they are repeated.** The choice matters: at $\beta = 1$ it loses a third of what adding
-# recalls of 48 keys. A decay needs to be chosen for the task as well. When the 16 keys come in turn, the 16 latest
-# values are the last 16 writes, and decay with $a = 0.95$ recalls 0.94 of them; in random order it recalls 0.68. For a
-# new document, a gate of 0 beats every constant gate that we tried.
+# recalls of 48 keys. A gate has to be chosen for the task as well. When the 16 keys come in turn, the 16 latest values
+# are the last 16 writes, and decay with $a = 0.95$ recalls 0.94 of them; in random order it recalls 0.68. For a new
+# document, a gate of 0 beats every constant gate that we tried.
 #
-# If keys are very similar, states that take the keys as they are fail. Subtract the running mean key, at the cost of
-# one more vector beside the state, and adding recalls 0.91 of these symbols instead of 0.09. If keys share more than
-# their mean, what remains is training, least squares (*MesaNet*, [arXiv:2506.05233](https://arxiv.org/abs/2506.05233))
-# or a cache.
+# If keys are very similar, states that take the keys as they are fail. If we subtract the running mean key, at the cost
+# of one more vector beside the state, adding recalls 0.91 of these symbols instead of 0.09. If keys have more in common
+# than their mean, there remain training, least squares (*MesaNet*,
+# [arXiv:2506.05233](https://arxiv.org/abs/2506.05233)) or a cache.
 
 # %% [markdown]
 # ## 3. Positive features as a memory
@@ -306,16 +307,18 @@ def overlap(phi, m, length, rng, points=1500):
 rng = np.random.default_rng(11)
 few = np.mean([1 / overlap(features.positive, 512, 1, rng)[1] for _ in range(5)])
 endless = 1 / theory.fourier_recall(2, 16, 10**9, 1.0)  # of two keys: E κ̂²
-print(f"keys of length 1: 512 features are worth {few:.1f} directions, endless ones {endless:.1f}")
+print(
+    f"keys of length 1: 512 features are worth {few:.1f} directions, infinitely many {endless:.1f}"
+)
 print(f"if the keys were orthogonal: {np.e**2:.1f}")
 
 # %% [markdown] tags=["answer"]
-# About 7: if the keys were orthogonal, $\hat\kappa$ would be $e^{-1}$, and $1/\hat\kappa^2 = e^2 = 7.4$. The 512
-# features reach 6.
+# About 7: if the keys were exactly orthogonal and $\hat\kappa$ exactly $e^{-1}$, they would be worth
+# $1/\hat\kappa^2 = e^2 = 7.4$ directions. The 512 features reach 6.
 
 # %% [markdown]
 # Longer keys are less similar, so their features should be worth more. The table shows the worth for random keys of
-# several lengths in $\mathbb{R}^{16}$, and which part of $\mathbb{E}\hat\kappa^2$ is the square of the mean of
+# several lengths in $\mathbb{R}^{16}$, and what fraction of $\mathbb{E}\hat\kappa^2$ is the square of the mean of
 # $\hat\kappa$. Fourier features have both signs. *Equal rows* are positive features whose rows of $W$ all have the same
 # length, and *mean off* are positive features from which their mean is subtracted.
 
@@ -359,16 +362,16 @@ print(f"Fourier features by theory, over all draws:                 {predicted:.
 # $\hat\kappa$. Equal lengths repair most of this. In between, signs matter: at length 2 Fourier features are worth 258,
 # and positive ones 66.
 #
-# A denominator needs terms that cannot cancel, and a memory does not, because multiplying an answer by one positive
-# number per query leaves the order of the symbols unchanged. So a state whose purpose is to recall may drop the
-# denominator and use both signs.
+# A denominator needs terms that cannot cancel. But a memory needs no denominator, because dividing an answer by one
+# positive number leaves the order of the symbols unchanged. So a state whose purpose is to recall may drop the
+# denominator and use features of both signs.
 #
 # ## 4. Train it
 #
 # Does training help a state to recall? The usual test is *multi-query associative recall* (Arora et al., 2023): a text
 # is a sequence of pairs, each a key and its symbol, followed by questions for the symbols of some keys. Ours has 16
-# pairs, of 128 keys and 64 symbols, and the model has one layer. Each token has a learned key of $d$ numbers, scaled to
-# length 1, and a learned value of 16.
+# pairs, drawn from 128 keys and 64 symbols, and the model has one layer. Each token has a learned key of $d$ numbers,
+# scaled to length 1, and a learned value of 16.
 #
 # A token writes its value under the key of the token *before* it, which published models achieve with a short
 # convolution. So every second write, which puts a key under the symbol before it, is useless, and the model must learn
@@ -470,8 +473,9 @@ def trained(rule, d, seed=0, names=PAIRS, rate=0.03, steps=400):
 
 # %% [markdown]
 # In the first task all 16 keys differ, and all are queried. In the second, four keys are written four times each, and
-# their *newest* symbols count. The baselines are counts, and "random keys" are those of section 1, with nothing
-# trained. Each rule learns the first task at $d = 8$, in 400 steps of 32 texts, and is judged on 500 new ones.
+# their *newest* symbols count. The baselines are guesses, such as the most frequent symbol of a text, and under "random
+# keys" nothing is trained: keys and symbols are random directions, as in section 2. Each rule learns the first task at
+# $d = 8$, in 400 steps of 32 texts, and is judged on 500 new ones.
 #
 # **Before you run this:** with $d = 8$ and random keys, adding recalls 0.55 of 16 pairs. Training can move the keys,
 # but no more than 8 of them can be orthogonal. Will training make it recall all pairs, about two thirds, or no more
@@ -526,8 +530,8 @@ print(
 
 # %% [markdown]
 # Why so little? The mean square of the cosines of $K$ keys cannot fall below $(K-d)/(d(K-1))$, the *Welch bound*. The
-# trained keys reach it, but for 128 keys in 8 dimensions it is hardly less than the $1/d$ of random ones. Learned
-# symbols and a learned read-out help more.
+# trained keys reach it, but for 128 keys in 8 dimensions it is hardly less than the $1/d$ of random ones. Most of the
+# gain must come from the learned symbols and the learned read-out.
 #
 # The package stores the results of the same training for three seeds (of start and texts), four sizes of the state,
 # from a quarter of the number of pairs to twice that number, and four learning rates. In each task, every rule and
@@ -611,10 +615,10 @@ show(
 # %% [markdown]
 # **Trained states that add or correct recall nearly equally well where all keys differ, and correcting is ahead of the
 # other states where keys are repeated.** In the first task delta leads adding and decay, by 0.03 at most. With a row
-# for each pair, $d = 16$, adding recalls 0.93 of the symbols, where random keys give 0.84. A window takes its four
-# pairs out of the state, and the model learns to give the state less weight, which lifts the total from 0.66 to 0.84 at
-# $d = 8$. But the window keeps 192 numbers beside the state's 128, and adding with $d = 16$ recalls more with 256.
-# Softmax recalls everything with four numbers per key, because it keeps a cache of every pair.
+# for each pair, $d = 16$, adding recalls 0.93 of the symbols, where random keys give 0.84. A window of 8 tokens takes
+# its four pairs out of the state, which lifts the total from 0.66 to 0.84 at $d = 8$. But the window keeps 192 numbers
+# beside the state's 128, and adding with $d = 16$ recalls more with 256. Softmax recalls everything with four numbers
+# per key, because it keeps a cache of every pair.
 #
 # In the second task delta recalls 0.91 at $d = 8$ where decay recalls 0.73. A window with a state recalls 0.66, little
 # more than the 0.60 of the window alone, because all it knows about time is whether a token is near or far. Adding and
@@ -649,7 +653,8 @@ print(f"two maps joined minus the state: {apart(joined.B, again)}")
 # test of school mathematics.
 #
 # A state is small and forgets; a cache is large and exact. The models with states in this table are *hybrids*, with a
-# cache in a few layers. Compare the ratios:
+# cache in a few layers. Compare their ratios of layers. ([Lesson 22](22_language_model.ipynb) asks which layers of a
+# trained language model must keep a cache.)
 #
 # | model, date | layers with a state : with a cache | source |
 # |---|---|---|
@@ -669,10 +674,10 @@ print(f"two maps joined minus the state: {apart(joined.B, again)}")
 # We chose these rows: models with states, and two from a maker that went back to caches. Models of 2026 without states,
 # such as GLM-5.2 and DeepSeek-V4, are left out, so the table shows no trend. The seven of 2026 with states have about 3
 # to 5 state layers per cache layer, and six of them use the delta rule. In a *sparse* cache a learned indexer picks
-# what a query reads. MiniMax went back with M2. According to public summaries of its report, hybrids (also those with
-# sliding windows) fell behind on long texts, and states suffer in low precision and are hard to share between requests
-# with the same beginning. IBM went back with Granite 4.1 (April 2026). The table was checked in November 2026, and
-# nothing in it was measured here.
+# what a query reads. MiniMax went back to caches with M2. According to public summaries of its report, hybrids (also
+# those with sliding windows) fell behind on long texts, and states suffer in low precision and are hard to share
+# between requests with the same beginning. IBM also went back, with Granite 4.1 (April 2026). The table was checked in
+# November 2026, and nothing in it was measured here.
 #
 # A state that forgets and corrects no longer imitates softmax. The course's own answer remains: keep exactly what
 # cannot be summarised, and summarise the rest.
@@ -693,7 +698,7 @@ print(f"two maps joined minus the state: {apart(joined.B, again)}")
 # - The trained model has one layer, 128 keys and 16 pairs. What a large model recalls, only a measurement can say.
 # - Start values, the number of steps and the width of the window are the same for all rules, and only the learning rate
 #   was chosen for each.
-# - A state of fixed size loses to a cache where every detail of a long text may be asked.
+# - A state of fixed size loses to a cache where any detail of a long text may be asked for.
 #
 # ## Exercises
 #
