@@ -1,4 +1,4 @@
-"""Near and far field beside exact attention: time and memory against the length.
+"""The near field beside exact attention: time and memory against the length.
 
     python benchmarks/near_far.py [--runs 5] [--quick]
 
@@ -17,14 +17,12 @@ import numpy as np
 from attention import environment, interleaved, pin, progress
 from threadpoolctl import threadpool_limits
 
-from performer_course import features
 from performer_course.attention import softmax_attention
-from performer_course.near_far import far_field, fmm_attention, near_field
+from performer_course.near_far import near_field
 
 HERE = Path(__file__).parent
 D, BAND = 64, 64
 LENGTHS = (1024, 2048, 4096, 8192, 16384, 32768, 65536)
-MAPS = [features.elu_plus_one, lambda x: features.elu_plus_one(-x)]
 
 
 def masked(q, k, v):
@@ -39,8 +37,6 @@ def masked(q, k, v):
 
 CANDIDATES = {  # name → (a function of q, k, v; the longest sequence it is asked for)
     "near_field": (lambda q, k, v: near_field(q, k, v, BAND), 65536),
-    "far_field, two maps": (lambda q, k, v: far_field(q, k, v, MAPS), 65536),
-    "fmm_attention": (lambda q, k, v: fmm_attention(q, k, v, BAND, MAPS, (1.0, 1.0, 1.0)), 65536),
     "exact, blocked": (softmax_attention, 16384),
     "band cut from L × L": (masked, 8192),  # 0.75 GiB there
 }
@@ -64,7 +60,7 @@ def measure(runs, lengths):
     pin()
     found = {"runs": runs, "environment": environment(), "seconds": {}, "MiB": {}}
     found["size"] = {"d": D, "band": BAND, "heads": 1, "dtype": "float32"}
-    for L in progress(lengths, "near and far"):
+    for L in progress(lengths, "near field"):
         data = inputs(L)
         calls = {
             name: lambda attend=attend, data=data: attend(*data)

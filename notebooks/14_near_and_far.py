@@ -346,10 +346,10 @@ print(f"all windows of text, decoder heads: lower in {(helped < alone).sum()} of
 # ### One denominator or two
 #
 # All weights above share one denominator. One can also give the window and the far field a denominator each, and add
-# the two outputs with positive weights, as `near_far.fmm_attention` does. In the FMMformer of [Nguyen et al.
-# (2021)](references.md#nguyen-2021) these weights are trained with the model, and the far field uses $r$ maps of $F$
-# features, each with its own denominator. (Without a causal mask its rank is at most $r(F - 1) + 1$ and not $rF$: rows
-# that sum to one map $\mathbf{1}$ to $\mathbf{1}$, so the $r$ column spaces share this vector.) But if row $i$ has the
+# the two outputs with positive weights. In the FMMformer of [Nguyen et al. (2021)](references.md#nguyen-2021) these
+# weights are trained with the model, and the far field uses $r$ maps of $F$ features, each with its own denominator.
+# (Without a causal mask its rank is at most $r(F - 1) + 1$ and not $rF$: rows that sum to one map $\mathbf{1}$ to
+# $\mathbf{1}$, so the $r$ column spaces share this vector.) But if row $i$ has the
 # weight $m_i$ in its window, its exact output is $m_i\, \text{near}_i + (1 - m_i)\, \text{rest}_i$, so the right blend
 # differs from row to row. A single weight for all rows has to be fitted, whereas one denominator estimates $m_i$ for
 # each row.
@@ -358,7 +358,7 @@ print(f"all windows of text, decoder heads: lower in {(helped < alone).sum()} of
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 q16, k16 = np.random.default_rng(5).normal(size=(2, 96, 16))  # d = F = 16
 maps = [features.elu_plus_one, lambda x: features.elu_plus_one(-x), features.relu]
-A = near_far.far_field(q16, k16, np.eye(96), maps)
+A = sum(attention.linear_attention(f(q16), f(k16), np.eye(96)) for f in maps) / len(maps)
 print(f"three maps of 16 features: rank {np.linalg.matrix_rank(A)}, bound {3 * 15 + 1}")
 
 # %% [markdown]

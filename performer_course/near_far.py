@@ -1,9 +1,8 @@
 """Attention in two parts: exact for near keys, features or representatives for the far field.
 
 q: (..., L, d), k: (..., L, d), v: (..., L, e) give (..., L, e): a band needs one sequence, as many
-keys as queries. Leading axes, key_mask, causal, precision and errors are as in `attention`. In
-`fmm_attention` each part is a weighted mean of the values it sees, and the result is a weighted
-mean of the parts; in `joint_attention` near and far keys share one denominator.
+keys as queries. Near and far keys share one denominator. Leading axes, key_mask, causal, precision
+and errors are as in `attention`.
 """
 
 import functools
@@ -18,19 +17,15 @@ from ._arguments import (
     VALUE_POWER,
     check_attention,
     check_count,
-    check_finite,
-    check_floating,
     check_keys,
     check_kind,
     check_lead,
-    check_library,
-    check_number,
     check_shape,
     check_tokens,
 )
 from ._blocks import THREADS_FROM, each_head, masked_part, steps, sum_dtype
 from ._causal import causal_chunk
-from ._shapes import Array, Directions, Key, Mask, OwnKey, OwnMask, OwnValue, Query, Rows, Value
+from ._shapes import Array, Directions, Key, OwnKey, OwnMask, OwnValue, Query, Rows, Value
 from ._stable import (
     State,
     added,
@@ -44,8 +39,7 @@ from ._stable import (
     values_and_ones,
     weighted_sums,
 )
-from .attention import linear_attention
-from .backend import is_free_to_read, is_on_gpu
+from .backend import is_on_gpu
 
 # Queries in a block, and keys in a step: a block sees its own tokens and a band on each side.
 ROWS, KEYS, GPU_ROWS, GPU_KEYS = 64, 512, 1024, 4096
@@ -135,47 +129,6 @@ def _outside(xp, like, dtype, band, causal, rows, keys, diagonal, sinks=0):
     far = xp.concat([xp.zeros((rows, sinks), **make), low[:, sinks:]], axis=-1) if sinks else low
     ahead = xp.triu(low, k=diagonal + 1) if causal else xp.triu(far, k=diagonal + band + 1)
     return xp.tril(far, k=diagonal - band - 1) + ahead
-
-
-def far_field(
-    q: Query, k: Key, v: Value, maps: tuple | list, *, causal: bool = False, key_mask: Mask = None
-) -> Rows:
-    """(1/r) Σ_l φ_l(q) (φ_l(k)ᵀ v) / φ_l(q) (φ_l(k)ᵀ 1), each map φ_l with its own denominator.
-
-    maps: r functions from (..., n, d) to (..., n, F), such as `features.elu_plus_one`, which do any
-    scaling themselves. A row of denominator 0 is zero, as in `linear_attention`. Shape:
-    (..., L, e), dtype that of the inputs. Error: exact to rounding; if not causal, its rank as a
-    matrix on v is at most r (F − 1) + 1. Cost: r times O((L + S) F e); memory, r results and the
-    features of one map. Source: Nguyen et al. (2021), far field. Differs from the paper: the mean
-    of the maps, not their sum, so that rows add up to 1; and no ε.
-    """
-    fields = _far_fields(q, k, v, maps, causal, key_mask)
-    return _blend([1.0] * len(fields), fields)
-
-
-def fmm_attention(
-    q: Query,
-    k: OwnKey,
-    v: OwnValue,
-    band: int,
-    maps: tuple | list,
-    weights: tuple | list,
-    *,
-    causal: bool = False,
-    key_mask: OwnMask = None,
-) -> Rows:
-    """(w_0 near + Σ_l w_l far_l) / Σ w: `near_field` blended with the far field of each map.
-
-    weights: w_0 for the band and one for each map, positive: numbers, or arrays that broadcast with
-    the result, such as (heads, 1, 1). Equal w_l for the maps give `far_field`. Shape: (..., L, e),
-    dtype that of the inputs. Error: exact to rounding, but no estimate of the softmax, because near
-    keys count in both parts. Cost: that of the parts. Source: Nguyen et al. (2021), FMMformer.
-    Differs from the paper: weights are divided by their sum, so rows add up to 1 (less where a mask
-    hides all keys of a part, which is then zero); in the paper rows add up to w_1 + r w_2.
-    """
-    near = near_field(q, k, v, band, causal=causal, key_mask=key_mask)
-    fields = [near, *_far_fields(q, k, v, maps, causal, key_mask)]
-    return _blend(_check_weights(weights, fields), fields)
 
 
 def joint_attention(
@@ -439,42 +392,3 @@ def _log_weights(xp, q, k, centres):
     nearest = xp.argmin(distance, axis=-1)[..., None]  # (..., n, 1)
     own = nearest == xp.arange(centres.shape[-2], device=array_api_compat.device(k))
     return g, xp.where(own, xp.zeros_like(distance), lowest(xp, k.dtype))
-
-
-def _far_fields(q, k, v, maps, causal, key_mask):
-    """Linear attention with each of the maps. Raises: ValueError."""
-    if not isinstance(maps, tuple | list) or not maps or not all(map(callable, maps)):
-        raise ValueError(f"maps must be a list of feature maps, at least one, got {maps!r}")
-    q, k, v, key_mask, _ = check_attention(q, k, v, key_mask)
-    if key_mask is not None:
-        xp = array_api_compat.array_namespace(k)
-        k = xp.where(key_mask[..., None], k, xp.zeros_like(k))
-    return [linear_attention(f(q), f(k), v, causal=causal, key_mask=key_mask) for f in maps]
-
-
-def _blend(weights, fields):
-    """Σ w_n field_n / Σ w, in the dtype of the fields."""
-    xp, total = array_api_compat.array_namespace(fields[0]), sum(weights)
-    mean = sum(w / total * field for w, field in zip(weights, fields, strict=True))
-    return xp.astype(mean, fields[0].dtype, copy=False)
-
-
-def _check_weights(weights, fields):
-    """One positive number for each field, or an array that fits it. Raises: ValueError."""
-    if not isinstance(weights, tuple | list) or len(weights) != len(fields):
-        expected = f"{len(fields)}, one for the band and one for each map"
-        raise ValueError(f"weights must be a list of {expected}, got {weights!r}")
-    checked = []
-    for n, w in enumerate(weights):
-        if isinstance(w, int | float) or not array_api_compat.is_array_api_obj(w):
-            w = check_number(w, f"weights[{n}]", above=0.0)
-        else:
-            xp = check_floating(w, f"weights[{n}]")
-            check_library(fields[0], w, f"q and weights[{n}]")
-            names = f"the rows of q and weights[{n}]"
-            check_lead(fields[0][..., None, None], w[..., None, None], names=names)
-            check_finite(w, f"weights[{n}]")
-            if is_free_to_read(w) and not xp.all(w > 0):
-                raise ValueError(f"weights[{n}] must be positive, got {xp.min(w)} in it")
-        checked.append(w)
-    return checked

@@ -34,7 +34,6 @@ from .test_features import (  # noqa: F401
 )
 from .test_near_far import (  # noqa: F401
     small_blocks,
-    test_both_fields_are_blended_by_their_share,
     test_near_field_in_blocks_is_the_softmax_over_the_band,
 )
 from .test_random_features import (  # noqa: F401

@@ -1,7 +1,6 @@
 """Near and far field beside the textbook's loops: ends, bands, masks, dtypes, memory, bad input."""
 
 import itertools
-import math
 import tracemalloc
 
 import numpy as np
@@ -9,11 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from performer_course import features, naive, near_far
-from performer_course.attention import linear_attention
+from performer_course import naive, near_far
 from performer_course.near_far import (
-    far_field,
-    fmm_attention,
     follow_window,
     joint_attention,
     near_field,
@@ -22,7 +18,6 @@ from performer_course.near_far import (
 
 from .textbook import qkv, softmax_by_rows
 
-MAPS = [features.elu_plus_one, lambda x: features.elu_plus_one(-x)]
 repeatable = settings(deadline=None, derandomize=True, max_examples=40)
 each_causal = pytest.mark.parametrize("causal", [False, True], ids=["all-to-all", "causal"])
 
@@ -50,22 +45,14 @@ def test_near_field_in_blocks_is_the_softmax_over_the_band(L, band, sinks, seed,
 @pytest.mark.parametrize("lead", [(2,), (2, 3)])
 def test_leading_axes_are_worked_one_by_one_and_broadcast(lead, causal):
     q, k, v = qkv(200, lead=lead)
-    weights = (1.0, 2.0, 3.0)
-    for attend in (
-        lambda *x: near_field(*x, 9, causal=causal),
-        lambda *x: far_field(*x, MAPS, causal=causal),
-        lambda *x: fmm_attention(*x, 9, MAPS, weights, causal=causal),
-    ):
-        found = attend(q, k, v)
-        assert found.shape == (*lead, 200, 3)
-        for head in itertools.product(*map(range, lead)):
-            np.testing.assert_allclose(found[head], attend(q[head], k[head], v[head]), rtol=1e-10)
-        shared = attend(q, k[(0,) * len(lead)], v)
-        np.testing.assert_allclose(
-            shared[(-1,) * len(lead)],
-            attend(q[(-1,) * len(lead)], k[(0,) * len(lead)], v[(-1,) * len(lead)]),
-            rtol=1e-10,
-        )
+    found, first, last = near_field(q, k, v, 9, causal=causal), (0,) * len(lead), (-1,) * len(lead)
+    assert found.shape == (*lead, 200, 3)
+    for head in np.ndindex(*lead):
+        one = near_field(q[head], k[head], v[head], 9, causal=causal)
+        np.testing.assert_allclose(found[head], one, rtol=1e-10)
+    shared = near_field(q, k[first], v, 9, causal=causal)[last]
+    one = near_field(q[last], k[first], v[last], 9, causal=causal)
+    np.testing.assert_allclose(shared, one, rtol=1e-10)
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [("float32", 1e-5), ("float16", 2e-3)])
@@ -74,40 +61,6 @@ def test_the_dtype_is_kept_and_sums_are_in_single_precision_at_least(dtype, rtol
     found = near_field(q, k, v, 20)
     assert found.dtype == dtype
     np.testing.assert_allclose(found, softmax_by_rows(q, k, v, band=20), rtol=rtol, atol=rtol)
-
-
-# The far field, and both
-
-
-def test_the_far_field_takes_more_keys_than_queries():
-    q, k, v = qkv(50)
-    np.testing.assert_allclose(far_field(q[:9], k, v, MAPS), far_field(q, k, v, MAPS)[:9])
-
-
-@each_causal
-def test_both_fields_are_blended_by_their_share(causal):
-    q, k, v = qkv(150)
-    fields = [near_field(q, k, v, 4, causal=causal)]
-    fields += [linear_attention(f(q), f(k), v, causal=causal) for f in MAPS]
-    found = fmm_attention(q, k, v, 4, MAPS, [3, 1.0, 4], causal=causal)
-    expected = (3 * fields[0] + fields[1] + 4 * fields[2]) / 8
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("shape", [(), (2, 1, 1), (30, 1), (3,), (2, 30, 3)])
-def test_a_weight_may_be_an_array_that_broadcasts_with_the_result(shape):
-    q, k, v = qkv(30, lead=(2,))
-    w = np.random.default_rng(1).uniform(0.5, 2, size=shape)
-    found = fmm_attention(q, k, v, 2, MAPS, (w, 1.0, 0.5))
-    far = [linear_attention(f(q), f(k), v) for f in MAPS]
-    expected = (w * near_field(q, k, v, 2) + far[0] + 0.5 * far[1]) / (w + 1.5)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-def test_a_map_without_weight_for_a_row_adds_zeros_to_it():
-    q, k, v = qkv(60)
-    found = far_field(-abs(q), k, 0 * v + 1.0, [features.elu_plus_one, features.relu])
-    np.testing.assert_allclose(found, 0.5, rtol=1e-12)
 
 
 # One denominator
@@ -228,11 +181,3 @@ def test_other_numbers_of_keys_than_queries_are_refused(attend):
     q, k, v = qkv(4, 9)
     with pytest.raises(ValueError, match="got L = 4 queries and S = 9 keys"):
         attend(q, k, v, 2)
-
-
-@pytest.mark.parametrize("weight", [0, -1.0, math.nan, math.inf, np.float64(-1), "1", True])
-def test_a_weight_that_is_not_positive_is_refused(weight):
-    with pytest.raises(ValueError, match=r"weights\[1\] must be a finite number above 0"):
-        fmm_attention(*qkv(9), 2, MAPS, (1, weight, 1))
-    with pytest.raises(ValueError, match=r"weights\[2\] must be positive, got -1"):
-        fmm_attention(*qkv(9), 2, MAPS, (1, 1, np.array([1.0, -1.0, 1.0])))

@@ -98,8 +98,8 @@ def by_search(chains, band):
 
     def attend(i, q, k, v):
         mine = p[i].reshape(-1, 1, 1)
-        weights = [mine + 1e-300, 1 - mine + 1e-300]
-        return near_far.fmm_attention(q, k, v, band, [np.ones_like], weights)
+        N, U = near_far.near_field(q, k, v, band), attention.uniform_attention(q, k, v)
+        return U + mine * (N - U)
 
     return attend
 
