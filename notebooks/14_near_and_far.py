@@ -313,8 +313,8 @@ show(
 # %% [markdown]
 # The reason is Jensen's inequality. The mean of $e^t$ is at least $e$ to the mean of $t$, so $n$ far keys have at least
 # $n$ times the weight of their mean. (The mean of all keys, which is used here, is nearly the mean of the far ones.)
-# The near keys therefore get more weight than they should, although less than in a window alone. Is so crude a summary
-# any help?
+# The near keys therefore get more weight than they should, although less than in a window alone. Does so crude a
+# summary help?
 
 # %% tags=["answer"]
 with_mean_key = judged(near_far.joint_attention)
@@ -348,11 +348,11 @@ print(f"all windows of text, decoder heads: lower in {(helped < alone).sum()} of
 # All weights above share one denominator. One can also give the window and the far field a denominator each, and add
 # the two outputs with positive weights. In the FMMformer of [Nguyen et al. (2021)](references.md#nguyen-2021) these
 # weights are trained with the model, and the far field uses $r$ maps of $F$ features, each with its own denominator.
-# (Without a causal mask its rank is at most $r(F - 1) + 1$ and not $rF$: rows that sum to one map $\mathbf{1}$ to
-# $\mathbf{1}$, so the $r$ column spaces share this vector.) But if row $i$ has the
-# weight $m_i$ in its window, its exact output is $m_i\, \text{near}_i + (1 - m_i)\, \text{rest}_i$, so the right blend
-# differs from row to row. A single weight for all rows has to be fitted, whereas one denominator estimates $m_i$ for
-# each row.
+# (Without a causal mask its rank is at most $r(F - 1) + 1$ and not $rF$: the rows of each of the $r$ matrices sum to
+# one, so each maps the vector of ones to itself, and all their column spaces contain this vector.) But if row $i$ has
+# the weight $m_i$ in its window, its exact output is $m_i\, \text{near}_i + (1 - m_i)\, \text{rest}_i$, so the right
+# blend differs from row to row. A single weight for all rows has to be fitted, whereas one denominator estimates $m_i$
+# for each row.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -429,9 +429,9 @@ for (kind, _, exact), case in zip(EVERY, [x for of in CASES.values() for x in of
 METHODS = tuple(CARDS["speech"][0])
 
 # %% [markdown]
-# Look in each column of the table for the smallest error. A column is a kind of head, and a row is a method, with its
-# median error over the cases and, in brackets, the smallest and the largest. One row is cheaper than the others: half
-# the window with a mean key costs one key more than half as much.
+# Look in each column of the table, one kind of head, for the smallest error. A row is a method, with its median error
+# over the cases and, in brackets, the smallest and the largest. One row is cheaper than the others: half the window
+# with a mean key costs one key more than half as much.
 #
 # **Before you run this:** at $L = 1{,}500$, a sixteenth of the multiplications buys a window of 47 keys on each side,
 # or a window of 23 with 31 centres, or a window of 23 with 23 features. One speech head attends to distant tokens.
@@ -623,10 +623,10 @@ print(
 # the sink it is nearly exact. A mean key hardly changes the error, and a window of half of all keys only halves it.**
 # (The formula is too large at $p = 0.8$ because a normalised error divides by the error of $\operatorname{mean}(V)$,
 # which is then larger than $\|o_i\|^2$.) The mean key fails because it is the average of up to a thousand keys, of
-# which one has most of the weight. Jensen's inequality is then far from an equality.
+# which one has most of the weight.
 #
-# Then why did the mean key help in all 46 cases? Do those heads have no such sink? The cell looks at their first key,
-# and replaces two keys of each window by two sinks.
+# Then why did the mean key help in all 46 cases? Do those heads have no sink? The cell looks at their first key, and
+# replaces two keys of each window by two sinks.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 first, equal_first, helped = {kind: [] for kind in CASES}, {}, 0
@@ -648,7 +648,7 @@ print(f"two sinks in place of two keys of the window: a smaller error in {helped
 
 # %% [markdown]
 # Not on their first key: no head gives it more than 0.11 of the weight, and in 38 of the 46 cases two sinks do not
-# help. In large language models they do. Xiao et al. found that several of these models fail once the first tokens
+# help. In many large language models they do. Xiao et al. found that several of these models fail once the first tokens
 # leave the window, and largely recover if four of them are kept. So before you choose a method for a head, look at the
 # mean weight of its first keys. [Lesson 22](22_language_model.ipynb) shows sink tokens in a trained language model.
 
