@@ -1,20 +1,20 @@
 # %% [markdown]
 # # Language models: convert one, and find what must stay exact
 #
-# > **45 minutes.** Needs: the relative variance of a weight (lesson 09), linear attention (lesson 10), the KV cache and
+# > **55 minutes.** Needs: the relative variance of a weight (lesson 09), linear attention (lesson 10), the KV cache and
 # > a state of constant size (lesson 12), windows, sink tokens and the mean key (lesson 14).
 # >
 # > Afterwards you can say where a language model's multiplications and memory go, replace its attention by a cheaper
-# > method, measure what is lost on text and on a task that needs distant tokens, and decide which layers to leave alone.
+# > method, measure what is lost on text and on a task that needs distant tokens, and decide how much of it to convert.
 #
-# What people ask most about linear attention is whether *their* language model can be converted: what does it cost, and
-# what does it save? The usual advice is to fine-tune and see. In this lesson we take a pretrained model and measure.
-# Can its attention be made linear, and if not all of it, which part?
+# Can I make the attention of *my* language model linear, and what does it cost? A common answer is to fine-tune and
+# see. In this lesson we take a pretrained model and measure instead. Can all of its attention be replaced by something
+# cheaper, and if not, how much of it?
 #
-# The model is SmolLM2-135M-Instruct (Allal et al., 2025), a decoder of 135 million parameters in a file of 98 MB. You
-# do not need it here: whatever takes the whole model is stored in `notebooks/data`, where `python -m
-# tools.record.language` wrote it. If you fetch the model (`make model MODEL=language`), `performer_course.language`
-# reads it without a framework.
+# The model is SmolLM2-135M-Instruct (Allal et al., 2025), a decoder of 135 million parameters, rounded to about four
+# bits each in a file of 98 MB. You do not need the file here: every result that takes the whole model is stored in
+# `notebooks/data`, where `python -m tools.record.language` wrote it. If you do fetch the model
+# (`make model MODEL=language`), `performer_course.language` reads it without a framework.
 
 # %% tags=["methods"]
 import csv
@@ -66,12 +66,13 @@ def mean_se(x):
 # ## 1. Where the multiplications go
 #
 # The model has 30 transformer blocks of width 576. Each block adds to the vector of a token first the output of
-# multi-head attention, and then the output of a feed-forward network. The attention of a block is one *layer* for us,
-# and we number the layers from 0 to 29. Three details differ from lesson 06. Queries and keys are rotated by angles
-# that grow with the position (*rotary position embeddings*, RoPE; the branch lesson 07 explains them). Vectors are
-# divided by their root mean square before each part (*RMSNorm*). And nine query heads of width $d$ = 64 share three key
-# heads, three queries to each key: *grouped-query attention* (Ainslie et al., 2023), which makes the KV cache a third
-# as large.
+# multi-head attention, and then the output of a feed-forward network, which works on each token by itself. We call the
+# attention of a block a *layer*, and number the layers from 0 to 29. Compared with lesson 06, four details are new.
+# Queries and keys are rotated by angles that grow with the position (*rotary position embeddings*, RoPE; the branch
+# lesson 07 explains them). A vector is divided by its root mean square before each of the two parts (*RMSNorm*). The
+# feed-forward network is gated (*SwiGLU*), so it has three matrices instead of two. And nine query heads of width $d$
+# = 64 share three key heads, three query heads to each: *grouped-query attention* (Ainslie et al., 2023). Each key
+# head also has the values, so the KV cache is a third as large.
 #
 # How much work is attention? Count the multiplications for one token:
 
@@ -103,18 +104,19 @@ for keys in (256, 1024, 2048, 8192):
 # each key.
 
 # %% [markdown]
-# **In this model attention is a small part of the work below a thousand tokens, and most of it at eight thousand.** The
-# cache grows without limit: 377 MB for the 8,192 tokens that the model was trained to read.
+# **In this model attention takes about a fifth of a token's multiplications after a thousand tokens, and two thirds
+# after eight thousand.** The cache grows with every token. At 8,192 tokens, the longest text that the model is made
+# for, it holds 377 MB in float32, almost four times the file of the model.
 #
 # ## 2. What its heads attend to
 #
-# Before we replace attention we look at it. For each of the 270 heads we took the rows 1,024 to 2,047 of two windows of
-# text, and measured the fraction of their weight on the first token, on the last 64 tokens, and on tokens more than 256
-# back.
+# Before we replace attention we look at it. For each of the 270 heads, nine in each layer, we took the rows 1,024 to
+# 2,047 of two windows of text, and measured the fraction of their weight on the first token, on the last 64 tokens,
+# and on tokens more than 256 back.
 #
-# **Before you run this:** a head that finds nothing to attend to must still give away a weight of 1. Suppose that it
-# gives the weight to one token whatever the query. How long should the value of this token be, so that the output
-# hardly changes?
+# **Before you run this:** the weights of a row add up to 1, so a head that finds nothing to attend to must still put
+# its weight somewhere. Suppose that it gives most of it to one token, whatever the query. How long should the value of
+# this token be, so that the head adds as little as possible to the vectors?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 ANATOMY, SINKS = record("anatomy"), record("sinks")
@@ -129,7 +131,7 @@ for i, (name, label) in enumerate(LOOKS.items()):
 for edge in (2.5, 11.5):
     ax.axvline(edge, color=COLORS[6], linewidth=1)
 ax.set(xlabel="layer", ylabel="fraction of the weight", ylim=(0, 1), xticks=range(0, 30, 3))
-ax.legend(loc="upper center", ncols=3)
+ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3)
 bands = {"0 to 2": slice(0, 3), "3 to 11": slice(3, 12), "12 to 29": slice(12, 30)}
 show(
     fig,
@@ -152,23 +154,31 @@ print("length of the first token's value, of the median value (stored heads):")
 for name, values in zip(names, v, strict=True):
     sizes = np.linalg.norm(values, axis=1)
     print(f"  {name}: {sizes[0]:.2f}, {np.median(sizes):.2f}")
-print("tokens with short values in layer 7:", next(r["which"] for r in SINKS if r["block"] == 7))
+print("tokens with short values in layers 3, 7, 10:", *(SINKS[i]["which"] for i in (3, 7, 10)))
+heads_of = {i: [r for r in ANATOMY if r["block"] == i] for i in range(30)}
+short = [np.median([r["short"] for r in heads_of[i]]) for i in range(3, 11)]
+print("weight on short values, layers 3 to 10:", " ".join(f"{x:.2f}" for x in short))
+print(f"effective number of keys, layer 0: {np.median([r['keys'] for r in heads_of[0]]):.0f}")
 
 # %% [markdown] tags=["answer"]
-# It should be short. A value near zero with weight $p$ leaves the output of the other tokens, multiplied by $1 - p$.
+# It should be short. A value near zero with weight $p$ adds nothing itself, and the head's output is $1 - p$ times the
+# weighted mean of the other values.
 
 # %% [markdown]
-# There are three bands. In layers 0 to 2 there is no sink, and layer 0 spreads its weight over hundreds of tokens. In
-# layers 3 to 10 half of the weight is far away, on a few tokens whose values are short: some occurrences of " the", of
-# spaces and of full stops. From layer 12 on the first token alone is the sink of lesson 14: the median head gives it
-# about 0.4 of its weight. **This model has two kinds of attention sinks: the first token in the upper layers, and
-# unremarkable words with short values in layers 3 to 10.**
+# There are three bands. In layers 0 to 2 the first token gets almost no weight, and layer 0 spreads its weight widely:
+# its median head has an effective number of 418 keys. In layers 3 to 10 a large part of the weight, 0.28 to 0.77 in
+# the median head of a layer, is on keys with short values, below 0.4 of the median length. They are some occurrences
+# of the word "the", of spaces, of commas and of full stops, and many of them are far back. (Layer 11 attends locally.)
+# From layer 12 on the first token is a sink as in lesson 14: the median head gives it about 0.4 of its weight. Of the
+# four stored heads, named layer.head, 11.2 attends locally and needs no sink, and the value of its first token is not
+# short. **This model has two kinds of attention sinks: the first token in layers 12 to 29, and common tokens with
+# short values, such as spaces and the word "the", in layers 3 to 10.**
 #
-# ## 3. Why random features cannot do this
+# ## 3. How many random features it would take
 #
 # Lesson 09 gives the relative variance of a weight that $m$ random directions estimate: $(e^{\|z\|^2} - 1)/m$ with
-# $z = q' + k'$. So we need $\|z\|^2$, and we may shift the keys first, by the mean of $q + k$ on other text, which
-# changes no weight of the softmax.
+# $z = q' + k'$. So we need $\|z\|^2$. We may first shift all keys by one vector, which changes no weight of the
+# softmax. The mean of $q + k$, taken from other text, makes $\|z\|^2$ small on average.
 #
 # **Before you run this:** shifted, $\|z\|^2$ is about 28 in the median head. How many directions bring the relative
 # variance down to 1: thousands, millions, or more?
@@ -190,17 +200,19 @@ for name, *head in zip(names, q, k, v, strict=True):
     )
 print("all 30 layers, nats over exact:", end=" ")
 for name in ("FAVOR+, 256 centred", "mean(V)", "counts of words", "counts of pairs"):
-    print(f"{name} {over(name).mean():.1f}", end="; " if name != "counts of pairs" else "\n")
+    label = name.replace("words", "tokens").replace("of pairs", "of pairs of tokens")
+    print(f"{label} {over(name).mean():.1f}", end="; " if name != "counts of pairs" else "\n")
 
 # %% [markdown] tags=["answer"]
 # Far more: $e^{28}$ is over $10^{12}$.
 
 # %% [markdown]
 # On the four heads, with half as many directions as tokens and a shift taken from this very text, three of the errors
-# are above 1. With 256 directions per head in all layers, the keys shifted by means of other text, the model loses 3.7
-# nats: it knows about as much as counts of pairs of words (3.3) or of single words (4.0). **Where $\|z\|^2$ is near 28,
-# random features need more directions than any text has tokens.** The rest of the lesson is about windows and sinks,
-# and about summaries of what they leave out.
+# are above 1, which means worse than mean(V). With 256 directions per head in all layers, and the keys shifted by
+# means of other text, the model loses 3.7 nats per token: it is worse than a model that only counts pairs of tokens
+# (3.3), and better than one that counts single tokens (4.0). **Where $\|z\|^2$ is near 28, FAVOR+ needs more
+# directions than any text has tokens before a weight is estimated with a relative variance of 1.** The rest of the
+# lesson is about windows and sinks, and about summaries of what they leave out.
 #
 # ## 4. Every method in every layer
 #
@@ -229,17 +241,19 @@ for (i, h), *head in zip(HEADS["heads"], q, k, v, strict=True):
     print(f"layer.head {i:2}.{h}  " + "".join(f"{error:14.3f}" for error in errors))
 
 # %% [markdown]
-# On the head whose sink is the first token four sink tokens do nearly everything; on 18.7 they do little. With the
-# model itself, `language.logits(weights, tokens, converted((), 64, 4))` gives the logits, and `language.generate`
-# writes.
+# On 14.4, whose sink is the first token, the four sink tokens remove nearly all of the error, and on 7.0 most of it;
+# on 18.7 they leave 0.52. With the model itself, `language.logits(weights, tokens, converted((), 64, 4))` gives the
+# logits, and `language.generate` writes text.
 #
-# Now we convert all 30 layers at once and read six windows of 2,048 tokens that were used for nothing else: three of
-# Jane Austen's *Mansfield Park*, and three of the Python language reference. The model's loss is the mean of $-\ln P$
-# of the right next token, in *nats* per token. It is 2.83 with exact attention; a model that only counts words loses
-# 4.00 more. *Window 64 + 4* means the last 64 keys, the row's own included, and the first 4 tokens.
+# Now we convert all 30 layers at once and read six windows of 2,048 tokens, on which nothing was trained or chosen:
+# three of Jane Austen's *Mansfield Park*, and three of the Python language reference. The model's loss is the mean of
+# $-\ln P$ of the right next token, over every second token of a window, in *nats* per token. It is 2.83 with exact
+# attention, and a model that only counts tokens loses 4.00 more. *Window 64 + 4* means the last 64 keys, the row's own
+# included, and the first 4 tokens. *64 centres* are the centres of 64 clusters of keys, found on training text; as in
+# lesson 14 a centre represents the far keys nearest to it.
 #
-# Beside the loss we put what the earlier lessons looked at: the error of each layer's output, on exact queries, keys
-# and values of other text, relative to the output's size, as a mean over the 30 layers.
+# Beside the loss we put what the earlier lessons looked at, the error of each layer's output. It is squared, relative
+# to the size of the output, measured on exact queries, keys and values of other text, and averaged over the 30 layers.
 #
 # **Before you run this:** we have a window of 64 and the first four tokens. Which helps the model more, 32 more keys in
 # the window, or one mean key for all the keys that the window leaves out, which lesson 14 found to help in 46 cases of
@@ -261,11 +275,10 @@ SHOWN = {
 SHOWN = {m: label for m, label in SHOWN.items() if len(NATS.get(m, ())) == 6}
 losses = {m: mean_se(over(m)) for m in SHOWN}
 exact = mean_se(np.array([NATS["exact"][w]["nats"] for w in WINDOWS]))[0]
+print(f"exact: {exact:.2f} nats per token; counts of tokens lose", end=" ")
 print(
-    f"exact: {exact:.2f} nats per token; counts of words lose {over('counts of words').mean():.2f} more, ",
-    end="",
+    f"{over('counts of words').mean():.2f} more, of pairs {over('counts of pairs').mean():.2f} more"
 )
-print(f"of pairs of words {over('counts of pairs').mean():.2f} more")
 print(
     "                              nats over exact     prose  technical  64 to 256  last 512  layers' error"
 )
@@ -302,14 +315,14 @@ axes[1].barh(
 )
 axes[0].set(xlabel="loss over exact, nats per token", xlim=(0, 0.6), yticks=places)
 axes[0].set_yticklabels(SHOWN.values())
-axes[1].set(xlabel="mean error of the layers' outputs", xlim=(0, 0.3))
+axes[1].set(xlabel="mean error of the layers' outputs", xlim=(0, 0.3), xticks=(0, 0.1, 0.2, 0.3))
 for ax in axes:
     ax.grid(visible=False, axis="y")
 orders = [sorted(SHOWN, key=key) for key in (lambda m: losses[m][0], lambda m: np.mean(ERRORS[m]))]
 show(
     fig,
     caption="Read both panels row by row: would the layers' errors, on the right, have led you to the same choice as "
-    "the model's loss, on the left? (Both bars of the window alone leave the picture.)",
+    "the model's loss, on the left? (Both bars of window 64 leave the picture.)",
     alt="Two bar charts over the same methods. Nats over exact: "
     + "; ".join(f"{SHOWN[m]} {losses[m][0]:.2f}" for m in SHOWN)
     + ". Mean error of the layers: "
@@ -324,22 +337,26 @@ for name, x in (("window 64 + 4", first), ("… and a mean key", later)):
 # the layers' mean error smaller.
 
 # %% [markdown]
-# A window alone loses the sinks and 1.57 nats. Four sink tokens bring most of this back, and with 256 keys beside them
-# 0.08 nats are left. The loss grows along the window, as more of the text gets out of reach: with 64 + 4 it is 0.12
-# among the first 256 tokens, and 0.48 in the last 512. The mean key makes the loss larger in all six windows, and one
-# layer accounts for it: in layer 0 it takes the error from 0.02 to 0.20, while the mean over the other layers falls.
-# Layer 0 spreads its weight over hundreds of keys, so a window is a sample of them, and a mean key, which gets the
-# weight of all keys that it represents, is not. Left out of layer 0, it helps a little, in six windows of six. Keeping
-# the keys with short values, the sinks of layers 3 to 10, misleads the other way: it nearly halves the layers' mean
-# error, and the model does not gain by it but loses, in six windows of six. **The errors of the layers do not rank the
-# methods as the model's loss does, so measure the model.**
+# A window alone loses the sinks, and with them 1.57 nats. Four sink tokens bring most of this back, and a window of
+# 256 beside them is 0.08 nats from exact attention. The loss grows along the text, as more of it gets out of reach:
+# with 64 + 4 it is 0.12 over the tokens 64 to 256, and 0.48 over the last 512.
 #
-# ## 5. What is lost is retrieval
+# Now compare the two measures. The mean key makes the loss larger in all six windows, and one layer accounts for it:
+# in layer 0 it takes the error from 0.02 to 0.20, while the mean over the other layers falls. A likely reason is that
+# layer 0 spreads its weight over hundreds of keys. A window is then a sample of them in which each key keeps its own
+# weight, whereas the mean key gives all far values equal weight. Left out of layer 0, it helps a little, in six
+# windows of six. Keeping the keys with short values, the sinks of layers 3 to 10, nearly halves the layers' mean
+# error, and yet the model does worse, in six windows of six. The clearest case is a tie: 64 centres and a window of
+# 256 have the same mean error, 0.089, and the model loses 0.250 nats with the one and 0.076 with the other. **The
+# errors of the layers do not rank the methods as the model's loss does, so measure the model.**
 #
-# A loss of 0.32 nats on running text hides what has gone. So we ask for something that the text said long ago. A text
-# begins with six *pass keys* ("The pass key of the silver trunk is 21948.") and a paragraph. Then come 1,500 tokens of
-# prose, and then the six sentences in another order and the paragraph once more. We measure $-\ln P$ of the first digit
-# of each key. A model that knows only that a digit comes has $\ln 10 = 2.30$.
+# ## 5. Ask for something far back
+#
+# A loss of 0.32 nats on running text does not say what is missing. So we ask for something that the text said long
+# ago. A text begins with six *pass keys* ("The pass key of the silver trunk is 21948.") and a paragraph. Then come
+# 1,500 tokens of prose, and then the six sentences in another order and the paragraph once more. We measure $-\ln P$
+# per token, for the first digit of each key, for its other digits, for the paragraph the second time, and for the
+# prose in between. A model that knows only that a digit comes has $\ln 10 = 2.30$ on a digit.
 #
 # **Before you run this:** thirty layers, each with a window of 64, hand information on: 30 times 63 tokens are more
 # than the 1,500 in between. Do you expect the digit to come through? What would the tokens in between have to carry
@@ -374,14 +391,15 @@ asked("none exact, window 256 + 4", (), "window 256 + 4")
 
 # %% [markdown] tags=["answer"]
 # It does not come through: without exact layers the first digit costs 2.94 nats, more than the 2.30 of a guess. When a
-# token is read nobody knows yet what will be asked, so every token in between would have to carry all six keys along.
+# token is read, the model cannot know what will be asked, so every token in between would have to carry all six keys
+# along.
 
 # %% [markdown]
 # Is this the work of all layers, or of a few? We convert one layer at a time to window 64 + 4, in a sequence of its
 # own, and leave the other 29 exact.
 #
-# **Before you run this:** retrieval is an agreement of several layers: one marks the place, another finds it, another
-# copies. If one of 30 layers is converted, do you expect 30 small losses, or few large ones?
+# **Before you run this:** retrieval may take several layers, one that marks the place, one that finds it, and one that
+# copies. If a single layer of the 30 is converted, do you expect 30 small losses, or few large ones?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 digit, paragraph, prose = (
@@ -408,16 +426,19 @@ axes[1].set(
 worst = np.argsort(-(digit + paragraph))[:4]
 show(
     fig,
-    caption="Each place is the model with that single layer converted. Compare the tall bars above with what is below "
-    "them.",
+    caption="Each place is the model with that single layer converted. Compare the tall bars above with the bars "
+    "below them, where the scale is about a hundred times finer.",
     alt="Nats over exact when one layer is converted. The highest bars of retrieval: "
     + ", ".join(
         f"layer {i}, first digit {digit[i]:.2f}, paragraph {paragraph[i]:.2f}" for i in worst
     )
     + f". In prose the highest is layer {prose.argmax()}, {prose.max():.3f}.",
 )
-for i in (18, 23):
-    print(f"layer {i} alone:", ", ".join(f"{kind} {HARM[i][kind]:.2f}" for kind in KINDS))
+for i in (-1, 18, 23):
+    print(
+        "none:" if i < 0 else f"layer {i} alone:",
+        ", ".join(f"{kind} {HARM[i][kind]:.2f}" for kind in KINDS),
+    )
 print(
     f"layers that raise the first digit by more than 0.15: {[int(i) for i in np.flatnonzero(digit > 0.15)]}"
 )
@@ -431,13 +452,14 @@ for (i, h), (a, b) in sorted(FETCH.items(), key=lambda x: -max(x[1]))[:6]:
 print("layers of the 13 heads with 0.1 or more in either:", *sorted({i for i, _ in FETCH}))
 
 # %% [markdown] tags=["answer"]
-# Few large ones: layer 18 alone, converted, takes the first digit to 1.97 nats and the paragraph to 3.30, and layer 23
-# is next.
+# Few large ones: converting layer 18 alone takes the first digit from 1.01 to 1.97 nats and the paragraph from 0.26 to
+# 3.30. Layer 23 comes next.
 
 # %% [markdown]
-# Layer 18 is nearly free on prose, 0.008 nats, and without it retrieval ends. Some of its heads are *retrieval heads*
-# (Wu et al., 2024): at the position before a digit, head 18.7 puts 0.31 of its weight on that digit in the sentence
-# about 1,600 tokens back. **Retrieval sits in a few layers, and the loss on running text does not show which.**
+# On prose layer 18 is nearly free, at 0.008 nats, and without it little of the retrieval is left. Some of its heads
+# are *retrieval heads* (Wu et al., 2024): at the position before a digit, head 18.7 puts on average 0.31 of its weight
+# on that digit in the first sentence, about 1,700 tokens back. **In this model retrieval depends on a few layers, and
+# the loss on running text does not show which.**
 #
 # So we leave some layers exact and convert the others. Which? All 13 heads that put a tenth of their weight on the
 # right token, or more, are in layers 17 to 23.
@@ -453,16 +475,17 @@ asked("7, 17, 18, 23", (7, 17, 18, 23))
 asked("11 to 29", range(11, 30))
 
 # %% [markdown] tags=["answer"]
-# It is not enough: with layers 17 to 24 exact the first digit has 2.32 nats, as by chance. Layer 7 is needed as well;
-# with 7, 17, 18 and 23 it has 1.29.
+# It is not enough: with layers 17 to 24 exact the first digit costs 2.32 nats, no less than a guess. Layer 7 is needed
+# as well: with 7, 17, 18 and 23 exact it costs 1.29.
 
 # %% [markdown]
-# Layer 7 lies in the band whose sinks are words, and none of its heads attends to the digit. What it writes into the
-# vectors must be what the later layers search by. **Which layers must stay exact can be measured, by converting one at
-# a time on the task that matters; it cannot be read off their weights.**
+# Layer 7 is in the band whose sinks are common tokens, and none of its heads puts a tenth of its weight on the right
+# token. What it writes into the vectors is presumably what the later layers search by. **Which layers must stay exact
+# can be measured, by converting one at a time on the task that matters; their attention weights on the right token do
+# not show it.**
 #
-# We rank the layers by the harm that each did alone, to retrieval or to prose, in that one sequence, keep the first $n$
-# exact, and judge on three other sequences.
+# We rank the layers by the harm that each did alone in that one sequence, once to retrieval and once to prose. Then we
+# keep the first $n$ of a ranking exact, and judge on three other sequences.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 RANKS = {  # from the most harmful
@@ -497,8 +520,8 @@ axes[0].axhline(np.log(10), color=COLORS[6], linestyle=":", label="a digit by ch
 axes[0].legend(fontsize=12)
 show(
     fig,
-    caption="On the left look for the number of exact layers at which each curve falls; on the right both curves fall "
-    "steadily.",
+    caption="On the left look for the number of exact layers at which each curve falls; on the right, from which "
+    "number on the two rankings are level.",
     alt="Loss against the number of exact layers, chosen in two orders. "
     + " ".join(
         f"{kind}, by harm to {name}: "
@@ -510,21 +533,25 @@ show(
 )
 
 # %% [markdown]
-# **Eight exact layers of 30, chosen by their harm to retrieval, bring the first digit back from 2.94 to 1.19 nats, where
-# the exact model has 0.89; eight chosen by their harm to prose leave it at 2.61.** Their memory at 8,192 tokens is 103
-# MB of 377. On the windows of section 4 the loss over exact falls from 0.32 to 0.16.
+# **Eight exact layers of 30, chosen by their harm to retrieval, bring the first digit back from 2.94 to 1.19 nats,
+# where the exact model has 0.89; eight chosen by their harm to prose leave it at 2.61.** On the prose the two choices
+# are level. With the first eight the memory at 8,192 tokens is 103 MB of 377, and on the windows of section 4 the loss
+# over exact falls from 0.32 to 0.16. (With 16 layers the first digit is even below that of the exact model. Three
+# sequences have only 18 first digits, so small differences mean little.)
 #
 # ## 6. Train the far field
 #
-# Lesson 14 left the far keys to a mean key or to centres. They can also be left to *trained* features, as in LoLCATs
-# (Zhang et al., 2025): 64 per key head, with
+# Lesson 14 left the far keys to a mean key or to centres. They can also be left to *trained* features, in the manner
+# of LoLCATs (Zhang et al., 2025). For each key head we take 64,
 #
 # $$\varphi(k) = \operatorname{softmax}(W k + b), \qquad \varphi(q) = \exp(W' q + b') ,$$
 #
-# in one denominator with the window and the sinks. $W$, $b$, $W'$, $b'$ are trained layer by layer, to bring the
-# layer's output close to the exact one, on eight other windows of text: 240 steps of gradient descent, three and a half
-# CPU minutes for all layers. The weights of the model stay as they are. The state of 64 features is as large as 32 more
-# keys of window, so the rival with the same memory is window 96 + 4.
+# in one denominator with the window and the sinks. The softmax divides each key among 64 soft clusters, and the state
+# keeps for each cluster a sum of its weights and a sum of weighted values. $W$ and $b$ belong to a key head, $W'$ and
+# $b'$ to a query head. They are trained layer by layer, to bring the layer's output close to the exact one, on eight
+# other windows of text: 240 steps of Adam, three and a half CPU minutes for all layers. The weights of the model stay
+# as they are. The state of 64 features is as large as 32 more keys of window, so the rival with the same memory is
+# window 96 + 4.
 #
 # **Before you run this:** training lowers the layers' errors a lot. Where do you expect features to beat the longer
 # window: in all 30 layers, or where retrieval is left to eight exact layers and only the rest is summarised?
@@ -535,31 +562,59 @@ SEEDS = [
 ]
 FAR = "window 64 + 4", "window 96 + 4", "window 256 + 4", "window 64 + 4, 64 centres"
 FAR = (*FAR, *(f"window 64 + 4, {s}" for s in SEEDS))
+
+
+def megabytes(m, exact, tokens):
+    """MB of all keys, values and states after so many tokens, in float32, beside `exact` layers."""
+    summary = key_heads * d_far * (d + 1) * 4 if "trained" in m or "centres" in m else 0
+    converted_layer = (int(m.split()[1]) + 4) * cached / 30 + summary
+    return (exact * tokens * cached / 30 + (30 - exact) * converted_layer) / 1e6
+
+
+d_far = 64  # features or centres of a key head
 for where, end in (("in all 30 layers", ""), ("beside 8 exact layers", ", 8 exact")):
-    print(f"{where:26} nats over exact ± s.e.   minus window 96 + 4   lower in")
+    print(f"{where:26} nats over exact   minus window 96 + 4   lower in   MB")
     for m in FAR:
         x, against = mean_se(over(m + end)), over(m + end, "window 96 + 4" + end)
         few = (against < 0).sum()
         print(
-            "  {:24} {:14.3f} ± {:.3f} {:12.3f} ± {:.3f} {:7} of 6".format(
-                m, *x, *mean_se(against), few
+            "  {:25} {:7.3f} ± {:.3f} {:13.3f} ± {:.3f} {:7} of 6 {:6.1f}".format(
+                m, *x, *mean_se(against), few, megabytes(m, 8 if end else 0, 8192)
             )
         )
 print("retrieval, 8 exact layers         " + "".join(f"{kind:>14}" for kind in KINDS))
 for m in FAR:
     asked("  " + m, chosen, m)
+LONG = "window 256 + 4"
+print(f"trained minus {LONG}, beside 8 exact layers:")
+for m in FAR[4:]:
+    x = over(m + ", 8 exact", LONG + ", 8 exact")
+    rows = zip(RECALL[tuple(sorted(chosen)), m], RECALL[tuple(sorted(chosen)), LONG], strict=True)
+    behind = np.sum([[a[kind] > b[kind] for kind in KINDS[:2]] for a, b in rows], axis=0)
+    print("  {}: {:+.3f} ± {:.3f} nats;".format(m[15:], *mean_se(x)), end=" ")
+    print("higher on first digits in {} of 3 sequences, on others in {}".format(*behind))
+for n in (8192, 1024):
+    few, many = megabytes(FAR[4], 8, n), megabytes(LONG, 8, n)
+    print(f"{n:,} tokens: trained {few:.0f} MB, {LONG} {many:.0f} MB, {many / few - 1:.0%} more")
 
 # %% [markdown] tags=["answer"]
-# Beside eight exact layers: there features leave 0.05 nats, and the longer window 0.12. In all 30 layers the two are
-# about equal.
+# Beside eight exact layers: there the loss over exact is 0.05 nats with features, and 0.11 with the longer window. In
+# all 30 layers the two are about equal.
 
 # %% [markdown]
-# In all 30 layers features gain on prose and lose on two of the three technical windows, with both seeds. Beside exact
-# layers they win in all six windows. (Cluster centres found on the training windows, 64 of them, have a state of the
-# same size, and beside exact layers they win in five windows of six, by less.) **Trained features beat a longer window
-# of the same memory only once the layers that retrieve are left exact.** A window of 256, with two and a half times the
-# memory, does at least as well without training. And the task matters: beside eight exact layers features win on the
-# repeated paragraph, and on the digits of pass keys the longer window is ahead.
+# In all 30 layers features gain on prose and lose on two of the three technical windows, with both seeds. Beside eight
+# exact layers they win in all six windows. (The 64 cluster centres, whose state has the same size, win there in five
+# windows of six, by less.) **Trained features beat a longer window of the same memory only once the layers that
+# retrieve are left exact.**
+#
+# But is the same memory the right comparison? Beside eight exact layers nearly all of the memory is the cache of these
+# layers. **There a window of 256 in the 22 other layers needs only 5 per cent more memory at 8,192 tokens, 109 MB in
+# place of 104, and no training. Its loss is level with that of the features, and it is better on the digits of pass
+# keys.** (The features lose 0.008 ± 0.006 and 0.007 ± 0.006 nats more, by seed; on the repeated paragraph they are
+# ahead, with 0.31 and 0.33 against 0.38.) In practice, then, make the window longer first. Trained features are worth
+# their trouble where the memory of each converted layer counts, for instance on shorter texts: at 1,024 tokens the
+# longer window takes 34 per cent more. In all 30 layers, where it takes two and a half times the memory of the
+# features, it loses 0.076 nats and they 0.19.
 #
 # ## 7. Read what it writes
 #
@@ -573,20 +628,23 @@ for prompt in ("prose", "pass key"):
     for method, text in SAID[prompt].items():
         if method != "prompt":
             print(f"  {method.replace(', trained 0', ', trained'):32} {text[:110]!r}")
+KEYS = {"silver trunk": "36242", "iron chest": "90501", "clock room": "63978"}
+print("pass keys in that text:", ", ".join(f"{thing} {key}" for thing, key in KEYS.items()))
 print(f"exact attention, first digit of a pass key: {recalled(range(30))[0]:.2f} nats")
 
 # %% [markdown]
-# The window alone falls back into its prompt. With sinks the sentences are fluent again, but they lose the subject: the
-# talk was of improvements, and only the exact model returns to them. The pass key is 45552. No method writes it, not
-# even exact attention, which is often wrong at a loss of 0.89 nats on a first digit; but it alone writes a key of five
-# digits. A small model repeats itself with exact attention as well, so read such lines beside the losses and not in
-# place of them.
+# The window alone falls back into repeating its prompt. With sinks the sentences are fluent again, but they lose the
+# subject: the talk was of improvements, and of these continuations only the exact one returns to them. The key of the
+# silver trunk is 36242. Exact attention writes 36211, whose first three digits are right, and then goes on with two
+# other keys of the text, both correct. No converted model writes five digits, even with eight exact layers, although
+# with these the losses on digits are far below a guess. A small model repeats itself with exact attention as well, so
+# read such lines beside the losses and not in place of them.
 #
 # ## 8. What it saves
 #
-# Time was measured in one run on one core, with all layers converted to window 64 + 4, beside exact attention of this
-# package and beside PyTorch's own, `scaled_dot_product_attention`. *Prefill* reads a prompt, without the logits of its
-# tokens; *decoding* writes one token after so many others.
+# Time is CPU time on one core, the median of seven runs, with all layers converted to window 64 + 4. We compare it
+# with exact attention of this package and with PyTorch's own, `scaled_dot_product_attention`. *Prefill* reads a
+# prompt, without the logits of its tokens; *decoding* writes one token after so many others.
 #
 # **Before you run this:** with 256 tokens, how much time does the conversion save?
 
@@ -620,7 +678,7 @@ for ax, part in zip(axes, ("prefill", "decoding"), strict=True):
     for i, (rival, label) in enumerate(RIVALS.items()):
         ax.plot(LENGTHS, GAINS[part, rival], ("o-", "s--")[i], color=COLORS[i], label=label)
     ax.axhline(1, color=COLORS[6], linewidth=1)
-    ax.set(title=part, xlabel="tokens", ylim=(0, None))
+    ax.set(title=part, xlabel="tokens", ylim=(0, 3))
 axes[0].set_ylabel("time, exact / converted")
 axes[0].legend(title="exact attention of")
 show(
@@ -635,34 +693,39 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# Nothing that one would notice: attention is 6 per cent of the multiplications there, and the times differ by a few per
-# cent.
+# Nothing that one would notice. Attention is 6 per cent of the multiplications there, and the times differ by at most
+# 7 per cent, mostly against the converted model.
 
 # %% [markdown]
-# **Below about a thousand tokens the conversion saves no time worth having; at 8,192 tokens the converted model reads 1.8 times as fast and writes 1.6 times as fast as with PyTorch's attention.** The memory is another matter: 3.1 MB instead of 377 at 8,192 tokens, and 103 with
-# eight exact layers, where the time saved is also smaller, because these layers still see all tokens.
+# **Compared with PyTorch's attention, the conversion hardly saves time below about a thousand tokens; at 8,192 tokens
+# the converted model reads 1.8 times and writes 1.6 times as fast.** The memory is another matter: 3.1 MB instead of
+# 377 at 8,192 tokens. With eight exact layers it is 103 MB, and the time saved is also smaller, because these layers
+# still attend to all tokens.
 #
 # ## 9. What others do
 #
-# Models that are built or converted to be cheap arrive at the same picture by other roads. Jamba has one attention
-# layer in eight, among layers with a recurrent state (Lieber et al., 2024), and Kimi Linear one in four
-# (arXiv:2510.26692). *The Mamba in the Llama* distils a trained model into a hybrid and keeps a quarter of its
-# attention layers (Wang et al., 2024). Our 8 of 30 are slightly more than a quarter. These models were trained on
-# billions of tokens or more, while we trained nothing but features, and chose the layers by measuring what each one
-# does.
+# Others also leave some layers exact. A model that has a few attention layers among cheaper ones is called a *hybrid*.
+# Jamba has one attention layer in eight, among layers with a recurrent state (Lieber et al., 2024), and Kimi Linear
+# one in four (arXiv:2510.26692). *The Mamba in the Llama* distils a trained model into hybrids, and its main result
+# keeps a quarter of the attention layers (Wang et al., 2024). Our 8 of 30 are slightly more than a quarter. These
+# models were trained on billions of tokens or more, while we trained nothing but features, and chose the layers by
+# measuring what each one does.
 #
-# LoLCATs converts every layer, with a window and trained features, and then fine-tunes the model (Zhang et al., 2025).
-# Benfeghoul et al. (2025) found that models converted in this way may answer by the window alone, the features being
-# bypassed, and that the usual benchmarks do not show it. **Beside every conversion, print the simplest rival of the
-# same memory: the window and the sinks alone, made longer.** That is what section 6 does.
+# LoLCATs converts every layer, with a window and trained features, and then fine-tunes the model with low-rank updates
+# of its weights (Zhang et al., 2025). Benfeghoul et al. (2025) found that models converted in this way may rely almost
+# entirely on the window and bypass the features, which the usual benchmarks do not show. **So beside every conversion,
+# print the simplest rival: the window and the sinks alone, made longer, at the same memory and at a little more.**
+# That is what section 6 does.
 #
 # ## Take away
 #
-# - A window and four sink tokens keep the loss of this model close to the exact one, with a memory that does not grow:
-#   0.08 nats more with 256 keys.
-# - What they lose is retrieval, which depends on a few layers. Find these by converting one layer at a time on the task,
-#   and leave them exact.
-# - Trained features beat a longer window of the same memory beside exact layers, and not without them.
+# - A window and four sink tokens keep this model's loss close to the exact one, with a memory that does not grow: 0.08
+#   nats more with 256 keys.
+# - What they lose is retrieval, which depends on a few layers. Find these by converting one layer at a time on the
+#   task, and leave them exact.
+# - Beside exact layers, trained features beat a longer window of the same memory; in all 30 layers they only draw. But
+#   beside exact layers a window of 256 takes just 5 per cent more memory at 8,192 tokens, needs no training, is level
+#   in loss and retrieves digits better. So lengthen the window first.
 # - The errors of heads and layers do not rank methods. Measure the model, on text and on a task that needs distant
 #   tokens.
 #

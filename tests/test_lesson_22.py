@@ -1,12 +1,15 @@
 """Lesson 22: its verdicts hold in each window and sequence of the records, not on average alone."""
 
 import csv
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from performer_course import data
+from tools.record import language
 
 
 def table(name):
@@ -20,6 +23,7 @@ for row in table("nats"):
 ERRORS = {}
 for row in table("errors"):
     ERRORS.setdefault(row["method"], []).append(float(row["error"]))
+RECALL = table("recall")
 NEAR = "window 64 + 4"
 
 
@@ -49,6 +53,40 @@ def test_the_errors_of_layers_do_not_rank_methods(worse):
     assert np.mean(ERRORS[f"{NEAR}, {worse}"]) < np.mean(ERRORS[NEAR])
 
 
+def test_methods_of_equal_error_differ_three_times_in_loss():
+    tied = "window 256 + 4", f"{NEAR}, 64 centres"
+    assert abs(np.subtract(*(np.mean(ERRORS[m]) for m in tied))) < 5e-4
+    less, more = (np.mean(np.subtract(NATS[m], NATS["exact"])) for m in tied)
+    assert more > 3 * less
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_beside_exact_layers_a_window_of_256_is_level_and_better_on_digits(seed):
+    features, window = f"{NEAR}, trained {seed}", "window 256 + 4"
+    more = np.subtract(NATS[f"{features}, 8 exact"], NATS[f"{window}, 8 exact"])
+    assert abs(more.mean()) < min(0.01, 2 * more.std(ddof=1) / 6**0.5)
+    kept = "7 9 10 17 18 20 23 24"
+    lost = {
+        m: [r for r in RECALL if r["exact blocks"] == kept and r["others"] == m]
+        for m in (features, window)
+    }
+    for few, many in zip(lost[window], lost[features], strict=True):
+        assert all(float(few[kind]) < float(many[kind]) for kind in ("first digit", "other digits"))
+
+
+def test_the_pass_keys_that_the_lesson_names_are_those_of_its_text():
+    rng = np.random.default_rng([48, 3])
+    things = rng.permutation(language.THINGS.split(","))[:6]
+    keys = {thing: "".join(map(str, rng.integers(10, size=5))) for thing in things}
+    said = json.loads((data.FOLDER / "language_said.json").read_text())["pass key"]
+    text = Path(__file__, "../../notebooks/22_language_model.py").resolve().read_text()
+    for thing in ("silver trunk", "iron chest", "clock room"):
+        assert f'"{thing}": "{keys[thing]}"' in text
+        right = f"The pass key of the {thing} is {keys[thing]}" in said["exact"]
+        assert right == (thing != "silver trunk")
+    assert said["exact"].startswith("36211.")
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_in_all_layers_features_and_a_longer_window_draw(seed):
     less = np.subtract(NATS["window 96 + 4"], NATS[f"{NEAR}, trained {seed}"])
@@ -73,7 +111,7 @@ def test_which_exact_layers_bring_a_digit_back(exact, low, high):
     kept = " ".join(map(str, exact))
     found = [
         float(row["first digit"])
-        for row in table("recall")
+        for row in RECALL
         if (row["exact blocks"], row["others"]) == (kept, NEAR)
     ]
     assert len(found) == 3

@@ -39,9 +39,8 @@ GIVEN = {
     | dict.fromkeys(("1435", "2295", "2365", "27752"), "of an issue")
     | {"400": "steps of §4"},
     "22": {"135": "of the model", "98": "of its file", "270": "30 · 9", "30": "of the model"}
-    | {"32": "96 − 64", "240": "of its own training", "1,500": "of the text", "1,600": "of it"}
-    | dict.fromkeys(("1,024", "2,047"), "rows of a window")
-    | {"45552": "of the text"},
+    | {"32": "96 − 64", "240": "of its own training", "1,500": "of the text", "1,700": "of it"}
+    | dict.fromkeys(("1,024", "2,047"), "rows of a window"),
     "a1": dict.fromkeys(("001", "002", "003", "004"), "of a document") | {"1.5": "of 1.52e+28"},
     "a2": {"1024": "of an article"},
     "a4": {"397": "of the data", "600": "of the recorded run"},

@@ -37,7 +37,7 @@ checks.hybrid_bytes(hybrid_bytes)
 # *●●○ · 20 minutes.* Two methods have read the same windows of text, and `a` and `b` hold the loss of each token,
 # $-\ln P$, as arrays (windows, tokens). Tokens of a window are not independent: a passage that one method finds hard is
 # hard for many tokens in a row. So take one number for each window, its mean difference $a - b$. Return the mean of
-# these numbers, and its standard error: the standard deviation of the numbers (with $n - 1$ below the fraction line),
+# these numbers, and its standard error: the standard deviation of the numbers (computed with $n - 1$),
 # divided by $\sqrt n$ for $n$ windows.
 
 
@@ -57,9 +57,9 @@ checks.paired_difference(paired_difference)
 # ## 3. Find the sinks by their values
 #
 # *●●○ · 25 minutes.* A token to which a head gives its weight when it finds nothing must not disturb the output, so its
-# value is short. Mark the keys whose value is shorter than a `fraction` of the median length. In a decoder the mark of
+# value is short. Mark the keys whose value is shorter than `fraction` times the median length. In a decoder the mark of
 # token $j$ may not depend on later tokens: take the median over the values of tokens 0 to $j$. Then return, for each
-# row $i$ of the causal attention of $q$ and $k$, how much of its weight the marked keys hold. Norms may be large, so
+# row $i$ of the causal attention of $q$ and $k$, how much of its weight the marked keys hold. Logits may be large, so
 # subtract the largest logit of a row before you take exponentials.
 
 
@@ -88,9 +88,9 @@ checks.weight_on_sinks(weight_on_sinks)
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # The first token is the only one that every row of a causal model sees, so a head that needs a place for its weight can
-# always use it. It is also the one token whose vector depends on nothing but itself, so the model recognises it in
-# every text.
+# always use it. It is also the one token whose vector depends on nothing but itself, so the model can recognise it
+# in every text.
 #
 # The cache must keep the keys and values of the first tokens, although their words are gone. Without them the softmax
-# has no sink, its denominator loses most of its terms, and the loss goes up as with the window alone: by 1.57 nats per
+# has no sink, its denominator loses its largest term, and the loss goes up as with the window alone: by 1.57 nats per
 # token on the windows of the lesson. This is how Xiao et al. (2023) found the sinks.
