@@ -614,12 +614,13 @@ for n in (8192, 1024):
 # ahead, with 0.31 and 0.33 against 0.38.) In practice, then, make the window longer first. Trained features are worth
 # their trouble where the memory of each converted layer counts, for instance on shorter texts: at 1,024 tokens the
 # longer window takes 34 per cent more. In all 30 layers, where it takes two and a half times the memory of the
-# features, it loses 0.076 nats and they 0.19.
+# features, the window loses 0.076 nats and the features 0.19.
 #
 # ## 7. Read what it writes
 #
-# Numbers per token are abstract, so let the model write. Each method continues the same prompt of 1,500 tokens
-# greedily, always with the most likely next token.
+# Numbers per token are abstract, so let the model write. Each method continues the same two prompts, 1,500 tokens of
+# prose and one of the sequences of section 5 up to its first question. It writes greedily, always the most likely next
+# token.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 SAID = json.loads((data.FOLDER / "language_said.json").read_text(encoding="utf-8"))
