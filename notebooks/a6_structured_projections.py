@@ -26,7 +26,7 @@ import scipy.linalg
 import scipy.stats
 
 from performer_course import features, get_backend, projections, theory, to_host, to_like
-from performer_course.figures import COLORS, compared, show, trend
+from performer_course.figures import COLORS, show, trend
 
 xp = get_backend()
 
@@ -401,44 +401,24 @@ print(f"difference between the sum of the unit vectors and 0: {difference(unit.s
 # points *away* help more than one at a right angle?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-d = 8
-length = np.linspace(0.1, 3, 59)
-panels = {
-    "$\\cos(\\omega^\\top \\delta)$, $r = \\Vert\\delta\\Vert$": (
-        theory.fourier_variance(length, d),
-        theory.orthogonal_fourier_variance(length, d, d),
-        theory.simplex_fourier_variance(length, d, d),
-    ),
-    "$\\exp(\\omega^\\top z)$, $\\Vert z\\Vert$": (
-        theory.positive_variance(length, d),
-        theory.orthogonal_positive_variance(length, d, d),
-        theory.simplex_positive_variance(length, d, d),
-    ),
+z, draws = 0.5**0.5 * np.eye(8)[0], 100_000  # one length, √½, and d = m = 8
+along = {
+    name: (projections.METHODS[name](np.random.default_rng(6), 8 * draws, 8) @ z).reshape(-1, 8)
+    for name in ("iid", "orthogonal", "simplex")
 }
-print("variance / independent, d = m = 8, at length √½:   orthogonal   simplex")
-at = [
-    [np.interp(0.5**0.5, length, values / independent) for values in others]
-    for independent, *others in panels.values()
-]
-for name, (orthogonal, simplex) in zip(("cosine", "exponential"), at, strict=True):
-    print(f"{name:47} {orthogonal:13.2f} {simplex:9.2f}")
-
-fig, axes = plt.subplots(1, 2, figsize=(10, 4.6), sharey=True)
-for ax, (title, (independent, orthogonal, simplex)) in zip(axes, panels.items(), strict=True):
-    ax.plot(length, orthogonal / independent, label="orthogonal")
-    ax.plot(length, simplex / independent, label="simplex")
-    ax.axhline(1, color=COLORS[6], linewidth=1, linestyle="-")
-    ax.set(xlabel=title, ylim=(0, 1.2))
-axes[0].set_ylabel("variance / independent,\n$d = m = 8$")
-axes[0].legend(loc="lower right")
-(cos_orthogonal, cos_simplex), (exp_orthogonal, exp_simplex) = at
-show(
-    fig,
-    caption="Compare which of the two curves lies lower at short lengths, left and right.",
-    alt="Exact variance divided by the variance of independent directions, against the length. With the cosine, orthogonal "
-    f"is {compared(cos_orthogonal, cos_simplex, 'lower', 'higher')} ({cos_orthogonal:.2f} against {cos_simplex:.2f} at length √½); with the exponential, "
-    f"simplex is far {compared(exp_simplex, exp_orthogonal, 'lower', 'higher')} ({exp_simplex:.2f} against {exp_orthogonal:.2f}), and both tend to 1.",
-)
+integrands = {  # its mean, and the variance of an estimate from independent directions
+    "cosine": (np.cos, np.exp(-0.25), theory.fourier_variance(0.5**0.5, 8)),
+    "exponential": (np.exp, np.exp(0.25), np.exp(0.5) * np.expm1(0.5) / 8),
+}
+print("integrand    directions   mean / exact   MSE / formula of iid, ± 2 s.e.")
+for integrand, (f, exact, formula) in integrands.items():
+    for name, products in along.items():
+        estimate = f(products).mean(axis=1)
+        ratio = (estimate - exact) ** 2 / formula
+        error = 2 * ratio.std() / draws**0.5
+        print(
+            f"{integrand:12} {name:10} {estimate.mean() / exact:14.3f} {ratio.mean():14.3f} ± {error:.3f}"
+        )
 
 # %% [markdown] tags=["answer"]
 # The exponential: at length $\sqrt{1/2}$ in 8 dimensions, simplex directions leave 0.21 of the variance of independent
@@ -452,36 +432,17 @@ show(
 # less.**
 #
 # Reid et al. (2023) prove that, of all choices of the angles that do not depend on the norms, simplex directions are
-# best for positive features. We measure the exponential with $\|z\|^2 = \frac12$ and $d = m = 8$, where the exact value
-# is $\mathbb{E}\, e^{\omega^\top z} = e^{\|z\|^2/2}$. Compare each measured error with its formula.
+# best for positive features. For orthogonal directions we compute the exact error and a bound on it.
 
 # %%
-z = 0.5**0.5 * np.eye(8)[0]
-exact = np.exp(0.25)
-formulas = {
-    "iid": theory.positive_variance(0.5**0.5, 8),
-    "orthogonal": theory.orthogonal_positive_variance(0.5**0.5, 8, 8),
-    "simplex": theory.simplex_positive_variance(0.5**0.5, 8, 8),
-}
-print("directions   mean / exact   MSE measured   ± 2 s.e.   formula")
-for name, formula in formulas.items():
-    rng = np.random.default_rng(6)
-    W = np.stack([projections.METHODS[name](rng, 8, 8) for _ in range(10_000)])
-    estimate = np.exp(W @ z).mean(axis=1)
-    squares = (estimate - exact) ** 2
-    measured, error = squares.mean(), 2 * squares.std() / len(squares) ** 0.5
-    print(
-        f"{name:11}  {estimate.mean() / exact:12.3f}  {measured:12.4f}  {error:9.4f}  {formula:9.4f}"
-    )
 half = z / 2  # both vectors of a pair whose sum is z
 gain = 2 * 7 / (8 * 10) * (np.exp(half @ half) - np.exp(-half @ half)) ** 2
-bound = 1 - gain / theory.positive_mse(half, half, 8)
-print(f"orthogonal over iid: {formulas['orthogonal'] / formulas['iid']:.2f}, at most {bound:.2f}")
+iid, orthogonal = theory.positive_mse(half, half, 8), theory.orthogonal_positive_mse(half, half, 8)
+print(f"orthogonal over iid, exact: {orthogonal / iid:.3f}, at most {1 - gain / iid:.3f}")
 
 # %% [markdown]
-# All three errors agree with their formulas within two standard errors. The last number comes from the bound of the
-# Performer paper (Choromanski et al., 2021, Theorem 2), which is nearly tight here: orthogonal directions leave 0.88 of
-# the error of independent ones, and the bound allows 0.89.
+# The bound of the Performer paper (Choromanski et al., 2021, Theorem 2) is nearly tight here: orthogonal directions
+# leave 0.88 of the error of independent ones, as measured, and the bound allows 0.89.
 #
 # ## 5. Quasi-Monte Carlo: Sobol points
 #
@@ -709,7 +670,7 @@ for name, draw in projections.METHODS.items():
 #   $|\delta_j|$ are equal. At $r = 3$ along an axis its error is nearly three times the error of independent
 #   directions, and a fourth stage removes half of the loss. With 256 rows in 16 dimensions it also loses at $r = 2$
 #   along random directions. With $d = m = 64$ hardly any loss is left.
-# - In 8 dimensions, at short lengths, simplex directions help the exponential more than orthogonal ones do, and the
+# - In 8 dimensions, at length $\sqrt{1/2}$, simplex directions help the exponential more than orthogonal ones do, and the
 #   cosine less.
 # - Sobol points help in few dimensions, and in any dimension along one axis. Along two of many axes they may be worse
 #   than independent ones. Orthogonal directions help more the more dimensions there are.

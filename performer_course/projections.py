@@ -173,8 +173,7 @@ def simplex(rng, m: int, d: int) -> np.ndarray:
     """Blocks of d rows that point away from one another: cosine −1/(d−1) between any two.
 
     Independent χ_d norms, so that each row is N(0, I); independent blocks, the last one cut. Shape:
-    (m, d), d ≥ 2. Error: unbiased; `theory.simplex_positive_variance`,
-    `theory.simplex_fourier_variance`. Cost: O(m d²). Source: Reid et al. (2023), §3.
+    (m, d), d ≥ 2. Error: unbiased. Cost: O(m d²). Source: Reid et al. (2023), §3.
     """
     m, d = _check(rng, m, d)
     if d == 1:

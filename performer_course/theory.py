@@ -143,15 +143,6 @@ def _of_a_kernel(k, k2):
     return k, k2
 
 
-def positive_variance(z, m: int):
-    """Var of (1/m) Σ exp(ω_iᵀ(x + y)), iid rows: e^{z²} (e^{z²} − 1) / m; the mean is e^{z²/2}.
-
-    Times Λ² it is the MSE of positive features. Source: Choromanski et al. (2021), Lemma 2.
-    """
-    z = _length(z, "z")
-    return _raised(_over_square(z**2, m), 2 * z**2)
-
-
 # B. Orthogonal directions, independent χ_d norms
 
 
@@ -177,18 +168,8 @@ def _orthogonal_covariance(s, d):
     return np.where(np.abs(s) < 1, series, hyp1f1(d, d / 2, s / 2) - np.exp(s))
 
 
-def orthogonal_positive_variance(z, m: int, d: int):
-    """Var = e^{z²}(e^{z²} − 1)/m + c [₁F₁(d; d/2; z²/2) − e^{z²}]: positive features.
-
-    c as in `orthogonal_fourier_variance`. Times Λ² it is the MSE; always below that of iid rows.
-    Source: Choromanski et al. (2021), Theorem 2, exact where the paper bounds.
-    """
-    s, d = _length(z, "z") ** 2, check_count(d, "d")
-    return _raised(_over_square(s, m) + _orthogonal_gain(s, m, d), 2 * s)
-
-
 def _over_square(s, m):
-    """`positive_variance` over e^{2s}, s = z²."""
+    """The variance of positive features, iid rows, over e^{2s}: (1 − e^{−s})/m, s = z²."""
     return -np.expm1(-s) / check_count(m, "m")
 
 
@@ -347,11 +328,10 @@ def hyperbolic_mse(x, y, m: int):
 
 
 def orthogonal_positive_mse(x, y, m: int):
-    """MSE = Λ² `orthogonal_positive_variance`: positive features, orthogonal rows; no bias.
+    """MSE = `positive_mse` + c Λ² [₁F₁(d; d/2; z²/2) − e^{z²}]: orthogonal rows; no bias.
 
-    `positive_mse` + c Λ² [₁F₁(d; d/2; ‖x+y‖²/2) − e^{‖x+y‖²}], c as in
-    `orthogonal_fourier_variance`. Always below that of iid rows, hardly so at ‖x+y‖ ≥ 3. Source:
-    Choromanski et al. (2021), Theorem 2, exact where the paper bounds.
+    z = ‖x + y‖, c as in `orthogonal_fourier_variance`. Always below that of iid rows, hardly so at
+    z ≥ 3. Source: Choromanski et al. (2021), Theorem 2, exact where the paper bounds.
     """
     x, y = _pairs(x, y)
     s, power = _stable(x, y)
@@ -451,49 +431,7 @@ def output_mse(x, y, v, m: int, rho=1.0):
     return np.array(rows) / m
 
 
-# G. Simplex directions
-
-
-def _simplex_mean(s, d, sign):
-    """E exp(√s uᵀ(ω₁ ± ω₂)), u a unit vector, ω₁ and ω₂ two rows of `simplex`.
-
-    Norms R cos θ and R sin θ with R² ~ χ²_{2d} and 2θ = φ of density ∝ sin^{d−1} φ on (0, π):
-    ‖ω₁ ± ω₂‖² = R² (1 ∓ sin φ/(d−1)), and R integrates to ₁F₁. φ by Gauss–Legendre.
-    """
-    nodes, weights = np.polynomial.legendre.leggauss(64 + d)
-    phi = (nodes + 1) * math.pi / 2
-    weights = weights * np.sin(phi) ** (d - 1)
-    shrink = 1 - sign * np.sin(phi) / (d - 1)
-    means = hyp1f1(d, d / 2, np.clip(s, *REACH)[..., None] * shrink / 2)
-    return means @ weights / weights.sum()
-
-
-def simplex_positive_variance(z, m: int, d: int):
-    """Var = e^{z²}(e^{z²} − 1)/m + c [E e^{(ω₁+ω₂)ᵀ(x+y)} − e^{z²}]: `simplex` rows.
-
-    Positive features; c as in `orthogonal_fourier_variance`; d ≥ 2. Times Λ² it is the MSE. Error:
-    one smooth integral by quadrature, to rounding. Source: Reid et al. (2023), §3, their series in
-    moments of ‖ω₁ + ω₂‖ summed in closed form.
-    """
-    s, d = _length(z, "z") ** 2, check_count(d, "d", least=2)
-    covariance = _simplex_mean(s, d, 1) - np.exp(np.clip(s, *REACH))
-    return _raised(_over_square(s, m) + _same_block(m, d) * np.exp(-2 * s) * covariance, 2 * s)
-
-
-def simplex_fourier_variance(r, m: int, d: int):
-    """Var = (1 − e^{−r²})²/(2m) + c [E cos(ω₁ᵀδ) cos(ω₂ᵀδ) − e^{−r²}]: `simplex`, cos and sin.
-
-    r = √(2γ)‖δ‖; c as in `orthogonal_fourier_variance`; d ≥ 2. The gain differs from that of
-    positive features: the cosine is even, and ω₁ − ω₂ is as long as ω₁ + ω₂ is short. Error: 1e-15,
-    of a difference. Source: derived here in the same way.
-    """
-    r, d = _length(r, "r"), check_count(d, "d", least=2)
-    s = -(r**2)
-    covariance = (_simplex_mean(s, d, 1) + _simplex_mean(s, d, -1)) / 2 - np.exp(s)
-    return np.maximum(fourier_variance(r, m) + _same_block(m, d) * covariance, 0.0)
-
-
-# H. What a state can recall of n independent pairs: keys of length 1 in random directions of R^d,
+# G. What a state can recall of n independent pairs: keys of length 1 in random directions of R^d,
 # values of length 1 and mean zero. The error is E‖Sᵀk − v‖², which is 1 for S = 0.
 
 

@@ -17,17 +17,13 @@ R = np.array([[0.0, 0.3], [1.0, 4.0]])
 FORMS = [
     lambda r: theory.fourier_variance(r, 5),
     lambda r: theory.fourier_phase_variance(r, 5),
-    lambda r: theory.positive_variance(r, 5),
     lambda r: theory.orthogonal_fourier_variance(r, 5, 3),
-    lambda r: theory.orthogonal_positive_variance(r, 5, 3),
     lambda r: theory.fixed_norm_mean(r, 3),
     lambda r: theory._fixed_norm_variance(r, 5, 3),
     lambda r: theory.fixed_norm_mse(r, 5, 3),
     lambda r: theory.fixed_norm_positive_ratio(r, 3),
     lambda r: theory.fixed_norm_mean(r, 300),
     lambda r: theory.fixed_norm_positive_ratio(r, 300),
-    lambda r: theory.simplex_fourier_variance(r, 5, 3),
-    lambda r: theory.simplex_positive_variance(r, 5, 3),
     lambda r: theory.shared_norm_variance(r, 5, 3),
 ]
 
@@ -52,9 +48,8 @@ def test_a_form_refuses_what_is_no_length(form, bad):
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_of_any_length_ends_and_is_a_number(form):
     found = form(np.array([1e-300, 1e-160, 27.0, 40.0, 1e3, 1e5, 1e38, 1e150, 1e308]))
-    assert not np.isnan(found).any()
+    assert np.isfinite(found).all()
     assert (abs(found[:2]) <= 1 + 1e-12).all()
-    assert (np.isinf(found[2:]) == np.isinf(found[-1])).all()  # e^{2z²} at all of them, or at none
 
 
 # The softmax kernel's errors, as they are defined, in as many digits as it takes
@@ -148,10 +143,7 @@ def test_the_best_rho_does_not_overflow():
     "variance",
     [
         theory.orthogonal_fourier_variance,
-        theory.orthogonal_positive_variance,
         theory._fixed_norm_variance,
-        theory.simplex_fourier_variance,
-        theory.simplex_positive_variance,
     ],
 )
 @pytest.mark.parametrize(("blocks", "last", "d"), [(1, 1, 2), (2, 3, 4), (1, 6, 7), (3, 0, 5)])
@@ -171,8 +163,6 @@ NEAR = np.array([1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.4, 0.6, 0.9, 0.999, 1.001, 2.0])
     [
         theory.orthogonal_fourier_variance,
         theory.shared_norm_variance,
-        theory.simplex_positive_variance,
-        theory.orthogonal_positive_variance,
     ],
 )
 @pytest.mark.parametrize(("m", "d"), [(2, 2), (16, 16), (5, 16), (40, 16), (512, 512)])
@@ -231,7 +221,6 @@ def test_sharp_mse_takes_pairs_of_any_leading_axes():
     [
         (lambda: theory.delta_recall(4, 1), "d must be an integer of at least 2, got 1"),
         (lambda: theory.fourier_recall(4, 1, 4, 1.0), "d must be an integer of at least 2, got 1"),
-        (lambda: theory.simplex_fourier_variance(1.0, 2, 1), "d must be an .* at least 2, got 1"),
         (lambda: theory.delta_recall(4, 4, 2.5), r"beta must be at most 2, got 2\.5"),
         (lambda: theory.fourier_recall(4, 4, 4, 0.0), "radius must be a finite number above 0"),
         (lambda: theory.hadamard_mean(np.ones(16)), "d in 1, 2, 4, 8, got"),
