@@ -140,11 +140,7 @@ def test_the_best_rho_does_not_overflow():
 
 
 @pytest.mark.parametrize(
-    "variance",
-    [
-        theory.orthogonal_fourier_variance,
-        theory._fixed_norm_variance,
-    ],
+    "variance", [theory.orthogonal_fourier_variance, theory._fixed_norm_variance]
 )
 @pytest.mark.parametrize(("blocks", "last", "d"), [(1, 1, 2), (2, 3, 4), (1, 6, 7), (3, 0, 5)])
 def test_blocks_are_independent_and_the_last_may_be_cut(variance, blocks, last, d):
@@ -159,11 +155,7 @@ NEAR = np.array([1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.4, 0.6, 0.9, 0.999, 1.001, 2.0])
 
 
 @pytest.mark.parametrize(
-    "variance",
-    [
-        theory.orthogonal_fourier_variance,
-        theory.shared_norm_variance,
-    ],
+    "variance", [theory.orthogonal_fourier_variance, theory.shared_norm_variance]
 )
 @pytest.mark.parametrize(("m", "d"), [(2, 2), (16, 16), (5, 16), (40, 16), (512, 512)])
 def test_no_variance_is_negative_however_near_the_rows(variance, m, d):

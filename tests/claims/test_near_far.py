@@ -13,12 +13,6 @@ from tests.textbook import softmax_by_rows
 
 PART = Part("Near and far field")
 claim = PART.claim
-LENGTH, LEAK, SPREAD = 64, 0.8831, 0.0076  # of softmax(band(S)), five diagonals, normal q and k
-
-
-def matrix_of(attend, L):
-    """The matrix that attention puts on the values."""
-    return attend(np.eye(L))
 
 
 @claim("""
@@ -29,83 +23,28 @@ def matrix_of(attend, L):
     unscaled: no d^{−1/2}
         near_far: q[..., part, :], dtype, copy=False) / math.sqrt(d)
             => q[..., part, :], dtype, copy=False)
-    ends-shifted
-""")
-def the_near_field_is_the_softmax_over_its_band(p):
-    """logits −∞ where |i − j| > band, or j > i too where causal; any length, any band"""
-    rng = np.random.default_rng(80)
-    for L, band, causal in itertools.product((5, 150, 300), (0, 1, 6, 140, 400), (False, True)):
-        q, k, v = problem(rng, L, 6)
-        found = p.near_far.near_field(q, k, v, band, causal=causal)
-        expected = softmax_by_rows(q, k, v, band=band, causal=causal)
-        assert np.allclose(found, expected, rtol=1e-9, atol=1e-12), (L, band, causal)
-
-
-@claim("""
-    band-of-zeros: logits outside the band are 0, not −∞, and keep weight e^0
-        near_far: logits = logits_of(xp, queries, keys, far, mask)
-            => logits = logits_of(xp, queries, keys, None, mask); logits = xp.where(far < 0,
-                xp.zeros_like(logits), logits)
-""")
-def zeros_outside_the_band_leak(p):
-    """softmax of logits set to 0 outside five diagonals, L = 64: .883 ± .008 of the mass leaves
-    them (one draw: .886); with −∞ nothing does"""
-    rng, leaks = np.random.default_rng(81), []
-    near = np.abs(np.subtract.outer(range(LENGTH), range(LENGTH))) <= 2
-    for _ in range(100):
-        q, k, _ = problem(rng, LENGTH, 16)
-        zeroed = np.exp(np.where(near, q @ k.T / np.sqrt(q.shape[-1]), 0))
-        leaks.append(np.sum(zeroed * ~near / zeroed.sum(1, keepdims=True)) / LENGTH)
-        A = matrix_of(lambda v, q=q, k=k: p.near_far.near_field(q, k, v, 2), LENGTH)
-        assert np.all(A[~near] == 0)
-        assert np.allclose(A.sum(1), 1)
-    assert abs(np.mean(leaks) - LEAK) < 5 * SPREAD / 10
-    assert abs(np.std(leaks) - SPREAD) < 5 * SPREAD / math.sqrt(200)
-    assert abs(0.886 - np.mean(leaks)) < np.std(leaks)
-
-
-@claim("""
     ends-shifted: the band of the first rows is counted from the first key
         near_far: keys.shape[-2], part.start - seen.start => keys.shape[-2], band
     band-one-short: |i − j| < band
         near_far: k=diagonal - band - 1) => k=diagonal - band)
     band-to-the-left: the keys before a row alone
         near_far: k=diagonal + band + 1) => k=diagonal + 1)
-""")
-def the_ends_of_the_sequence_see_what_there_is(p):
-    """equal keys: row i returns the mean over max(0, i − band) … min(L − 1, i + band), or i"""
-    v = np.random.default_rng(82).normal(size=(140, 3))
-    q = np.zeros((140, 4))
-    for causal in (False, True):
-        found = p.near_far.near_field(q, q, v, 7, causal=causal)
-        for i in (0, 3, 7, 100, 127, 128, 136, 139):
-            stop = i + 1 if causal else i + 8
-            assert np.allclose(found[i], v[max(0, i - 7) : stop].mean(0))
-
-
-@claim("""
     sees-the-next: row i sees key i + 1 where causal
         near_far: xp.triu(low, k=diagonal + 1) => xp.triu(low, k=diagonal + 2)
     causal-forgotten: row i sees j ≤ i + band
         near_far: causal, outside = bool(causal), => causal, outside = False,
-""")
-def no_later_token_changes_a_causal_row(p):
-    """rows up to i of near_field stay as they are when all later tokens change"""
-    rng = np.random.default_rng(83)
-    q, k, v = problem(rng, 150, 6)
-    late = [np.where(np.arange(150)[:, None] > 100, 5 * rng.normal(size=x.shape), x)
-            for x in (q, k, v)]  # fmt: skip
-    rows, others = (p.near_far.near_field(*x, 9, causal=True) for x in ((q, k, v), late))
-    assert np.allclose(rows[:101], others[:101], rtol=1e-9)
-    assert not np.allclose(rows[101:], others[101:], rtol=1e-2)
-
-
-@claim("""
     full-matrix: all L × L logits at once, then the band
         near_far: (GPU_ROWS, GPU_KEYS) if is_on_gpu(q) else (ROWS, KEYS) => (L, L)
 """)
-def the_band_is_never_cut_out_of_a_full_matrix(p):
-    """scratch at L = 4096, band 64: below 2 MiB, where L × L logits take 64"""
+def the_near_field_is_the_softmax_over_its_band(p):
+    """logits −∞ where |i − j| > band, or j > i too where causal; any length, any band; in less than
+    2 MiB of scratch at L = 4096, where L × L logits take 64"""
+    rng = np.random.default_rng(80)
+    for L, band, causal in itertools.product((5, 150, 300), (0, 1, 6, 140, 400), (False, True)):
+        q, k, v = problem(rng, L, 6)
+        found = p.near_far.near_field(q, k, v, band, causal=causal)
+        expected = softmax_by_rows(q, k, v, band=band, causal=causal)
+        assert np.allclose(found, expected, rtol=1e-9, atol=1e-12), (L, band, causal)
     q = np.ones((4096, 8), dtype=np.float32)
     tracemalloc.start()
     try:
@@ -116,14 +55,34 @@ def the_band_is_never_cut_out_of_a_full_matrix(p):
 
 
 @claim("""
+    band-of-zeros: logits outside the band are 0, not −∞, and keep weight e^0
+        near_far: logits = logits_of(xp, queries, keys, far, mask)
+            => logits = logits_of(xp, queries, keys, None, mask); logits = xp.where(far < 0,
+                xp.zeros_like(logits), logits)
+""")
+def zeros_outside_the_band_leak(p):
+    """softmax of logits set to 0 outside five diagonals, L = 64: .883 ± .008 of the mass leaves
+    them; with −∞ nothing does"""
+    rng, leaks = np.random.default_rng(81), []
+    near = np.abs(np.subtract.outer(range(64), range(64))) <= 2
+    for _ in range(100):
+        q, k, _ = problem(rng, 64, 16)
+        zeroed = np.exp(np.where(near, q @ k.T / 4, 0))
+        leaks.append(np.sum(zeroed * ~near / zeroed.sum(1, keepdims=True)) / 64)
+        A = p.near_far.near_field(q, k, np.eye(64), 2)
+        assert np.allclose((A * near).sum(1), 1)
+    assert abs(np.mean(leaks) - 0.8831) < 5 * 0.0076 / 10
+    assert abs(np.std(leaks) - 0.0076) < 5 * 0.0076 / math.sqrt(200)
+
+
+@claim("""
     half-precision-sums: logits and sums in the dtype of the inputs
         near_far: (L, d), dtype, (band, sinks) = q.shape[-2:], sum_dtype(xp, q, k, v), near
             => (L, d), dtype, (band, sinks) = q.shape[-2:], q.dtype, near
 """)
 def half_precision_sums_in_single(p):
     """float16: band 300, values of 1000, the mean comes out to the last bit of float16"""
-    q = np.zeros((700, 4), dtype=np.float16)
-    v = np.full((700, 1), 1000.0, dtype=np.float16)
+    q, v = np.zeros((700, 4), dtype="f2"), np.full((700, 1), 1000, dtype="f2")
     assert np.array_equal(p.near_far.near_field(q, q, v, 300), v)
 
 
