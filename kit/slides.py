@@ -168,10 +168,11 @@ def ran(row: Row, ask: Ask) -> Slide:
 
 
 def table(row: Row, talk: Lecture) -> Slide:
-    """The first table that a section prints, or the one in a chapter of the page."""
-    if named := re.fullmatch(r"table (\w\d) §(\d+)", row.show):
+    """The first table that a section prints (and has the words given), or one of the page."""
+    if named := re.fullmatch(r"table (\w\d) §(\d+)(?: with (.+))?", row.show):
         cells = read(find(named[1])).section(named[2]).cells
-        body = [print_of(output.text) for cell in cells for output in cell.outputs]
+        texts = [output.text for cell in cells for output in cell.outputs]
+        body = [print_of(text) for text in texts if (named[3] or "") in text]
     else:
         text = talk.chapters.get(row.show[0].upper() + row.show[1:], "")
         body = re.findall(r"(?s)<table>.*?</table>\n", markdown().render(text))
