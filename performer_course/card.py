@@ -3,8 +3,8 @@
     python -m performer_course.card head.npz --sample other.npz --causal
 
 head.npz holds q, k and v of one head (L, d), or of several (heads, L, d), rotated if the model uses
-RoPE; k and v may have fewer heads. other.npz has the same heads on another text, for centres, means
-and free numbers; without it, the earlier half serves, and the later half alone is judged.
+RoPE; k and v may have fewer heads. other.npz has the same heads on another text, to choose sizes,
+means and centres on; without it, the earlier half serves, and only the later half is judged.
 """
 
 import argparse
@@ -30,12 +30,12 @@ DRAWN = ("window + centres", "positive features")
 def measure(q, k, v, *, causal=False, sample=None, budget=0.25, draws=3, seed=0) -> dict:
     """{method: (size, cost, time, errors)} of heads q (H, L, d), k, v (G, L, d), G dividing H.
 
-    cost: over exact attention's multiplications, at most `budget`, except for Taylor features,
-    whose number is fixed. time: over exact attention's processor time, in NumPy and float32; both
-    without what is done once per head. sample: (q, k, v) of these heads on another text; without
-    it, the earlier half is the sample, and rows of the later half are judged. errors: normalised;
-    where mean(V) is exact, over 1e-6 of the variance of v; at least 1e-6, as float32 rounds. Shape:
-    errors (draws, H). Error: that of few draws. Cost: O(H L² (d + e)). Raises: ValueError.
+    cost: multiplications as a fraction of exact attention's, at most `budget`, except for Taylor
+    features, whose number is fixed. time: processor time as a fraction of exact attention's, in
+    NumPy and float32; neither counts what is done once per head. sample: (q, k, v) of these heads
+    on another text; without it, the earlier half is the sample, and the later half is judged.
+    errors: normalised, at least 1e-6; where mean(V) is exact, over 1e-6 of the variance of v.
+    Shape: errors (draws, H). Error: few draws. Cost: O(H L² (d + e)). Raises: ValueError.
     """
     budget, causal = min(check_number(budget, "budget", above=0), 1.0), bool(causal)
     draws, seed = check_count(draws, "draws"), check_count(seed, "seed", least=0)
@@ -46,7 +46,7 @@ def measure(q, k, v, *, causal=False, sample=None, budget=0.25, draws=3, seed=0)
     sample = _heads(*sample, "sample ") if sample else [x[:, :half] for x in text]
     if [x.shape[::2] for x in sample] != [x.shape[::2] for x in text]:
         got = f"q {text[0].shape}, sample {sample[0].shape}"
-        raise ValueError(f"sample must have as many heads as q, k and v, as wide, got {got}")
+        raise ValueError(f"sample must have the same heads and width as q, k and v, got {got}")
     early = [x[:, : x.shape[1] // 2] for x in sample]
     chosen, judged = _errors(sample, early[0].shape[1], causal), _errors(text, half, causal)
 
@@ -132,8 +132,9 @@ def _errors(text, first, causal):
 def verdict(rows: dict, *, budget=0.25, bar=0.1, faster=0.9) -> str:
     """The method to try first, or `keep exact attention`, with the reason.
 
-    It costs at most `budget`, has a median error of at most `bar` on most heads in at most `faster`
-    of the time, and is the first with at most 1.5 times the least error, or a tenth of `bar`.
+    Candidates cost at most `budget`, take at most `faster` of the time, and have a median error of
+    at most `bar` on as many heads as any other. The answer is the simplest one whose error is at
+    most 1.5 times the least, or a tenth of `bar`.
     """
     errors = {n: np.median(row[3], axis=0) for n, row in rows.items() if row[1] <= budget}
     good = {n: np.flatnonzero(x <= bar).tolist() for n, x in errors.items()}
@@ -145,7 +146,8 @@ def verdict(rows: dict, *, budget=0.25, bar=0.1, faster=0.9) -> str:
     best = next(n for n in best if typical[n] <= (max(bar / 10, 1.5 * least) if most else least))
     told = f"{best} ({rows[best][0]}): error {typical[best]:.2g}, time {rows[best][2]:.2f}"
     if not quick:
-        why = "nothing good enough is faster" if good[best] else f"no error is {bar:g} or less"
+        slow = f"nothing good enough takes at most {faster:g} of its time"
+        why = slow if good[best] else f"no error is {bar:g} or less"
         return f"keep exact attention: {why}; the best is {told}"
     some = f", on heads {good[best]}; keep exact attention on the others"
     return told + some * (most < len(errors[best]))
@@ -160,10 +162,12 @@ def _heads(q, k, v, name=""):
     q, k, v = (x.reshape(-1, *x.shape[-2:]) if x.ndim == 2 or len(x) == 1 else x for x in (q, k, v))
     got = f"got {name}q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}"
     if {q.ndim, k.ndim, v.ndim} != {3} or len(q) % len(k) or k.shape[:2] != (len(v), q.shape[1]):
-        raise ValueError(f"q, k and v must be (L, d) or (heads, L, d), of one text, {got}")
+        rule = "of one text and one L, the heads of q a multiple of those of k and v"
+        raise ValueError(f"q, k and v must be (L, d) or (heads, L, d), {rule}, {got}")
     if q.shape[1] < max(SHORTEST, len(q)) or q.shape[2] > WIDEST:
-        expected = f"at least {SHORTEST} tokens of heads at most {WIDEST} wide, heads first"
-        raise ValueError(f"q must have {expected}, {got}: x.view(L, heads, d).transpose(0, 1)")
+        sizes = f"{SHORTEST} tokens or more, not fewer than heads, d at most {WIDEST}"
+        turn = "x.reshape(L, heads, d).swapaxes(0, 1) puts the heads first"
+        raise ValueError(f"q must be (heads, L, d), {sizes}, {got}: {turn}")
     k, v = (np.repeat(x, len(q) // len(k), axis=0) for x in (k, v))
     check_attention(q, k, v, None, names=(name + "q", name + "k"))
     return [x.astype(np.float32) for x in (q, k, v)]
@@ -173,6 +177,8 @@ def _read(path):
     """q, k and v of an npz file; bfloat16 as float32. Raises: ValueError, FileNotFoundError."""
     with reading(path, f"npz file ({HOW})") as file:
         stored = np.load(file)
+        if isinstance(stored, np.ndarray):
+            raise ValueError("it is a single array; use np.savez")
         if sum(entry.file_size for entry in stored.zip.filelist) > LARGEST_FILE:
             raise ValueError(f"its arrays take more than {LARGEST_FILE >> 20} MiB")
         arrays = [stored[name] for name in "qkv" if name in stored.files]
@@ -180,18 +186,21 @@ def _read(path):
         if x.dtype.itemsize == 2 and x.dtype.kind in "Vui":  # bfloat16, the upper half of float32
             arrays[i] = (x.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
     if [x.dtype.kind for x in arrays] != ["f"] * 3:
-        got = f"{stored.files} in {[str(x.dtype) for x in arrays]}"
-        raise ValueError(f"{path} must hold numbers q, k and v ({HOW}), got {got}")
+        got = ", ".join(stored.files) or "no arrays"
+        got += f" (numbers: {', '.join(str(x.dtype) for x in arrays)})" if arrays else ""
+        raise ValueError(f"{path} must hold real numbers named q, k and v ({HOW}), got {got}")
     return arrays
 
 
 def main() -> None:
     """Read heads, print their card and the verdict."""
-    parser = argparse.ArgumentParser(prog="python -m performer_course.card", description=__doc__)
-    parser.add_argument("head")
-    parser.add_argument("--sample")
-    parser.add_argument("--causal", action="store_true")
-    parser.add_argument("--budget", type=float, default=0.25)
+    known = {"description": __doc__, "formatter_class": argparse.RawDescriptionHelpFormatter}
+    parser = argparse.ArgumentParser("python -m performer_course.card", **known)
+    parser.add_argument("head", help="npz file of q, k and v")
+    parser.add_argument("--sample", help="npz file of the same heads on another text")
+    parser.add_argument("--causal", action="store_true", help="for a decoder")
+    cost = "part of exact attention's multiplications that a method may take (0.25)"
+    parser.add_argument("--budget", type=float, default=0.25, help=cost)
     args = parser.parse_args()
     try:
         text, sample = _read(args.head), args.sample and _read(args.sample)
@@ -199,7 +208,7 @@ def main() -> None:
     except (ValueError, OSError) as error:
         parser.exit(1, f"{error}\n")
     where = args.sample or "the earlier half, errors on the later half"
-    print(f"Cost and time are relative to exact attention in NumPy; sizes and centres: {where}")
+    print(f"Cost and time: relative to exact attention in NumPy. Sizes and centres from {where}")
     print(f"{'method':26} {'size':30} cost  time   normalised error: median, min, max")
     for above in (False, True):
         print("--- above the budget ---\n" * above, end="")
@@ -209,7 +218,7 @@ def main() -> None:
                 print(f"{name:26} {row[0]:30} {row[1]:4.2f} {row[2]:5.2f}{spread}")
     end = verdict(rows, budget=args.budget)
     if not end.startswith("keep"):
-        print("Next: replace it in the model, measure the model: heads' errors do not rank models")
+        print("Next: use it in the model and measure the model; errors of heads do not rank models")
     print("Verdict:", end)
 
 
