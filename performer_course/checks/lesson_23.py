@@ -16,7 +16,7 @@ def first_length(
     enough=np.less_equal,
     away=0,
 ):
-    """The least L at which the pairs near(i, n) of all rows are enough · every(i), as `away`."""
+    """The search for the least L whose rows see few enough pairs; the defaults are right."""
 
     def search(window, sinks, fraction):
         i = np.arange(40_000)
@@ -43,7 +43,7 @@ LENGTHS = [
 
 @check(mistakes=LENGTHS)
 def tokens_from(search):
-    """search(window, sinks, fraction): from which L on a causal window has this part of pairs."""
+    """search(window, sinks, fraction): the L from which a window has this fraction of pairs."""
     given = [(64, 4, 0.25), (5, 0, 0.5), (16, 1, 0.9), (256, 4, 0.1)]
     compare(search, first_length(), given, LENGTHS, case="a window of {0} and {1} sinks, {2}")
 
@@ -52,7 +52,7 @@ def tokens_from(search):
 
 
 def part(root=math.sqrt, far=lambda gap, w: gap >= w, top=np.max, least=0.5, first=0, of=np.mean):
-    """The part of causal rows whose top weight on keys far from them, and no sink, is > least."""
+    """The fraction of causal rows with more than `least` of the weight on one distant key."""
 
     def measure(q, k, window, sinks):
         i, j = np.indices((len(q), len(k)))
@@ -72,20 +72,20 @@ def every_key(q, k, window, sinks):
 
 
 QUERIES = [
-    (part(top=np.sum), "that adds up all distant keys; one key must have more than half."),
+    (part(top=np.sum), "this adds up all distant keys; one key must have more than half."),
     (part(least=0), "count a query only if the key has more than half of the weight."),
     (part(first=1), "the sinks are not distant keys: leave them out."),
     (part(far=lambda gap, w: gap > w), "the window has `window` keys, the query's own included."),
     (part(far=lambda gap, w: gap >= 0), "keys in the window do not count."),
     (part(root=lambda d: 1), "the logits are qᵀk/√d: the root of d is missing."),
     (every_key, "a causal row has no weight on later keys."),
-    (part(of=np.sum), "the fraction of the queries, not their number."),
+    (part(of=np.sum), "return the fraction of the queries, not their number."),
 ]
 
 
 @check(mistakes=QUERIES)
 def retrieving(measure):
-    """measure(q, k, window, sinks): the part of rows with over half of the weight far away."""
+    """measure(q, k, window, sinks): the fraction of rows with half of the weight on a far key."""
     rng, given = np.random.default_rng(2301), []
     for L, window, sinks, strength in ((60, 8, 2, 3.0), (45, 5, 1, 2.5), (30, 12, 0, 3.5)):
         k = rng.normal(size=(L, 9))
