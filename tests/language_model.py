@@ -2,6 +2,8 @@
 
 import functools
 import struct
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,9 +43,9 @@ CODES = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))
 
 def tensors():
     """{name: (type, shape, bytes)} of each type, with random numbers of moderate size."""
-    rng = np.random.default_rng(0)
-    block = {"attn_q": (WIDTH, WIDTH, 3), "attn_k": (WIDTH // HEADS * KEY_HEADS, WIDTH, 1)}
-    block |= {"attn_v": (WIDTH // HEADS * KEY_HEADS, WIDTH, 8), "attn_output": (WIDTH, WIDTH, 0)}
+    rng, shared = np.random.default_rng(0), WIDTH // HEADS * KEY_HEADS
+    block = {"attn_q": (WIDTH, WIDTH, 3), "attn_k": (shared, WIDTH, 1)}
+    block |= {"attn_v": (shared, WIDTH, 8), "attn_output": (WIDTH, WIDTH, 0)}
     block |= {
         "ffn_gate": (WIDE, WIDTH, 3),
         "ffn_up": (WIDE, WIDTH, 8),
@@ -54,14 +56,14 @@ def tensors():
     found = {}
     for name, (rows, columns, kind) in shapes.items():
         n, size = rows * columns, columns**-0.5
-        if kind in (0, 1):
-            content = (rng.normal(size=n) * size).astype("<f4" if kind == 0 else "<f2").tobytes()
+        if kind < 3:
+            content = (rng.normal(size=n) * size).astype("<f4" if kind == 0 else "<f2")
         else:
             head = rng.uniform(0.2, 0.4, size=(n // 32, 1)) * size / (1 if kind == 3 else 30)
             head = np.hstack([head, -7 * head][: 2 if kind == 3 else 1]).astype("<f2").view("u1")
             bulk = rng.integers(256, size=(n // 32, 16 if kind == 3 else 32), dtype="u1")
-            content = np.hstack([head, bulk]).tobytes()
-        found[f"{name}.weight"] = kind, (rows, columns), content
+            content = np.hstack([head, bulk])
+        found[f"{name}.weight"] = kind, (rows, columns), content.tobytes()
     for name in ("output", *(f"blk.{i}.{x}" for i in range(BLOCKS) for x in ("attn", "ffn"))):
         gain = (1 + 0.3 * rng.normal(size=WIDTH)).astype("<f4")
         found[f"{name}_norm.weight"] = 0, (WIDTH,), gain.tobytes()
@@ -82,20 +84,19 @@ def value_of(kind, *x):
     return struct.pack("<IQ", kind, len(entries)) + b"".join(value_of(kind, a) for a in entries)
 
 
-def content_of(about=None, arrays=None, align=32):
+def content_of(about=None, arrays=None):
     """The bytes of a GGUF file."""
-    about, arrays = about or ABOUT, arrays or tensors()
+    about, arrays, at = about or ABOUT, arrays or tensors(), 0
     parts = [b"GGUF", struct.pack("<IQQ", 3, len(arrays), len(about))]
     for name, (kind, *x) in about.items():
         parts += [text_of(name), struct.pack("<I", kind), value_of(kind, *x)]
-    at = 0
     for name, (kind, shape, content) in arrays.items():
         sizes = struct.pack(f"<I{len(shape)}Q", len(shape), *shape[::-1])
         parts += [text_of(name), sizes, struct.pack("<IQ", kind, at)]
-        at += len(content) + -len(content) % align
-    head = b"".join(parts)
-    padded = [x + bytes(-len(x) % align) for x in (head, *(x for *_, x in arrays.values()))]
-    return b"".join(padded)
+        at += len(content) + -len(content) % 32
+    return b"".join(
+        x + bytes(-len(x) % 32) for x in (b"".join(parts), *(x for *_, x in arrays.values()))
+    )
 
 
 def written(folder, content=None):
@@ -108,8 +109,5 @@ def written(folder, content=None):
 @functools.cache
 def small_language():
     """What `load` gives of the small model."""
-    import tempfile
-    from pathlib import Path
-
     with tempfile.TemporaryDirectory() as folder:
         return language.load(written(Path(folder)), check_hash=False)

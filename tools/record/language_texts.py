@@ -19,6 +19,7 @@ from pathlib import Path
 from performer_course import data
 
 FILE = data.FOLDER / "language_texts.json.gz"
+FETCH = "apt-get download r-cran-janeaustenr=1.0.0-1; dpkg-deb -x *.deb ."
 MEMBER = "usr/lib/R/site-library/janeaustenr/data/Rdata.rdb"
 EXCERPTS = {  # part: (novel, first character, number of characters)
     "train": ("EMMA", 17_919, 240_000),
@@ -34,11 +35,7 @@ EXCERPTS = {  # part: (novel, first character, number of characters)
 def novels() -> dict[str, str]:
     """{first line: text} of each novel of the package: strings of R, one for each line."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(
-            ["apt-get", "download", "r-cran-janeaustenr=1.0.0-1"], cwd=folder, check=True
-        )
-        (package,) = Path(folder).glob("*.deb")
-        subprocess.run(["dpkg-deb", "-x", package, folder], check=True)
+        subprocess.run(["sh", "-ec", FETCH], cwd=folder, check=True)
         left, found = Path(folder, MEMBER).read_bytes(), {}
     while left:
         unpack = zlib.decompressobj()  # each after its length, in four bytes
