@@ -44,13 +44,10 @@ CODES = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))
 def tensors():
     """{name: (type, shape, bytes)} of each type, with random numbers of moderate size."""
     rng, shared = np.random.default_rng(0), WIDTH // HEADS * KEY_HEADS
-    block = {"attn_q": (WIDTH, WIDTH, 3), "attn_k": (shared, WIDTH, 1)}
-    block |= {"attn_v": (shared, WIDTH, 8), "attn_output": (WIDTH, WIDTH, 0)}
-    block |= {
-        "ffn_gate": (WIDE, WIDTH, 3),
-        "ffn_up": (WIDE, WIDTH, 8),
-        "ffn_down": (WIDTH, WIDE, 3),
-    }
+    sizes = {"attn_q": (WIDTH, WIDTH), "attn_k": (shared, WIDTH), "attn_v": (shared, WIDTH)}
+    sizes |= {"attn_output": (WIDTH, WIDTH), "ffn_gate": (WIDE, WIDTH), "ffn_up": (WIDE, WIDTH)}
+    block = zip((sizes | {"ffn_down": (WIDTH, WIDE)}).items(), (3, 1, 8, 0, 3, 8, 3), strict=True)
+    block = {name: (*size, kind) for (name, size), kind in block}
     shapes = {f"blk.{i}.{name}": x for i in range(BLOCKS) for name, x in block.items()}
     shapes["token_embd"] = len(NAMES), WIDTH, 8
     found = {}
@@ -94,9 +91,8 @@ def content_of(about=None, arrays=None):
         sizes = struct.pack(f"<I{len(shape)}Q", len(shape), *shape[::-1])
         parts += [text_of(name), sizes, struct.pack("<IQ", kind, at)]
         at += len(content) + -len(content) % 32
-    return b"".join(
-        x + bytes(-len(x) % 32) for x in (b"".join(parts), *(x for *_, x in arrays.values()))
-    )
+    contents = b"".join(parts), *(content for *_, content in arrays.values())
+    return b"".join(x + bytes(-len(x) % 32) for x in contents)
 
 
 def written(folder, content=None):

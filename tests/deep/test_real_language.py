@@ -109,10 +109,10 @@ def test_the_loss_to_train_by_is_the_error_of_the_features(head):
     pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
     from tools.record.language_trained import loss
 
-    rng, (q, k, v) = np.random.default_rng(5), head
+    rng, (q, k, v) = np.random.default_rng(5), (head[0] / 4, *head[1:])  # far keys matter
     W, chosen = [rng.normal(size=(2, 5, 9)) / 9, rng.normal(size=(2, 3, 5, 9)) / 9], [100, 250, 299]
     W_o, far = rng.normal(size=(7, 48)), {"keys": W[:1], "queries": W[1].reshape(1, 6, 5, 9)}
-    outputs = (f(0, *head)[:, chosen] for f in (methods.exact, methods.near(64, 4, far=far)))
+    outputs = (f(0, q, k, v)[:, chosen] for f in (methods.exact, methods.near(64, 4, far=far)))
     exact, found = (join_heads(x) @ W_o.T for x in outputs)
     value = loss(W, q.reshape(2, 3, 300, 8), k, v, W_o, np.array(chosen))
     np.testing.assert_allclose(value, ((found - exact) ** 2).sum() / (exact**2).sum(), rtol=1e-4)
