@@ -302,7 +302,7 @@ print(f"mean of the cosines at r = 2.5, d = 4: χ lengths {gauss:.2f}, lengths �
 # smaller. Under the third rule, as under the first, each row alone is $\mathcal{N}(0, I)$ and the rows are orthogonal.
 #
 # **Before you run this:** at $r = 1$ with $m = d = 16$, how much of the gain of orthogonal directions is left if all
-# rows share one χ length: all of it, half of it, or none? 
+# rows share one χ length: all of it, half of it, or none?
 
 # %% tags=["answer"]
 rules = {"chi": orthogonal, "fixed": theory.fixed_norm_mse, "shared": theory.shared_norm_variance}
