@@ -5,14 +5,13 @@ model; and features trained for it.
 import os
 import pickle
 import zipfile
-from collections import OrderedDict
 
 import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 from scipy.stats import norm as normal
 
-from performer_course import antibody, attention, compare, data, projections
+from performer_course import antibody, compare, data, projections
 from tests.real_model import INTEGERS, NUMBERS, WIDTH, small_weights, tensor, written
 
 # A file of weights
@@ -44,21 +43,6 @@ def test_a_file_of_weights_is_read_exactly(tmp_path):
         assert found[name].flags.writeable
 
 
-def test_what_the_framework_writes_is_read_exactly(tmp_path):
-    torch = pytest.importorskip(
-        "torch", reason="compared where torch is installed", exc_type=ImportError
-    )
-    a = np.random.default_rng(3).normal(size=(3, 4)).astype(np.float32)
-    content = OrderedDict(a=torch.asarray(a.copy()), b=torch.arange(5))
-    content |= {"turned": content["a"].T, "part": content["a"][1:, 2]}
-    torch.save(content, tmp_path / "w.bin")
-    found = antibody.load(tmp_path / "w.bin", check_hash=False)
-    expected = {"a": a, "b": np.arange(5), "turned": a.T, "part": a[1:, 2]}
-    assert list(found) == list(expected)
-    for name, array in expected.items():
-        np.testing.assert_array_equal(found[name], array)
-
-
 def test_a_pickle_that_names_a_function_is_refused_before_it_is_called(tmp_path):
     sign = tmp_path / "called"
     path = written(tmp_path / "w.bin", w=f"c{os.system.__module__}\nsystem\n(Vecho 1 > {sign}\ntR")
@@ -71,18 +55,18 @@ def test_a_pickle_that_names_a_function_is_refused_before_it_is_called(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("size", "stride", "offset"),
-    [((3, 5), (5, 1), 0), ((3, 4), (5, 1), 0), ((2,), (12,), 0), ((1,), (1,), -1)],
+    ("numbers", "tensors", "words"),
+    [
+        (NUMBERS, tensor((3, 5), (5, 1)), r"\S"),
+        (NUMBERS, tensor((3, 4), (5, 1)), r"\S"),
+        (NUMBERS, tensor((2,), (12,)), r"\S"),
+        (NUMBERS, tensor((1,), (1,), -1), r"\S"),
+        (np.full(12, np.inf, "<f4"), tensor(), "it must hold only finite arrays, 'w' is not one"),
+    ],
 )
-def test_a_tensor_that_reaches_beyond_its_storage_is_refused(size, stride, offset, tmp_path):
-    path = written(tmp_path / "w.bin", w=tensor(size, stride, offset))
-    with pytest.raises(ValueError, match=r"w\.bin is not a valid file of weights: \S"):
-        antibody.load(path, check_hash=False)
-
-
-def test_an_array_that_is_not_finite_is_refused(tmp_path):
-    path = written(tmp_path / "w.bin", np.full(12, np.inf, "<f4"), w=tensor())
-    with pytest.raises(ValueError, match=r"w\.bin is not .* only finite arrays, 'w' is not one"):
+def test_a_tensor_beyond_its_storage_or_not_finite_is_refused(numbers, tensors, words, tmp_path):
+    path = written(tmp_path / "w.bin", numbers, w=tensors)
+    with pytest.raises(ValueError, match=rf"w\.bin is not a valid file of weights: {words}"):
         antibody.load(path, check_hash=False)
 
 
@@ -96,21 +80,6 @@ def test_a_sequence_becomes_its_tokens_between_two_of_their_own():
     assert antibody.RESIDUES == "ACDEFGHIKLMNPQRSTVWY"
     assert (antibody.TOKENS[0], antibody.TOKENS[antibody.MASK]) == ("[PAD]", "[MASK]")
     assert antibody.encode("A" * 510).shape == (512,)
-
-
-@pytest.mark.parametrize(
-    ("sequence", "words"),
-    [
-        ("", "1 to 510 letters, got 0"),
-        ("A" * 511, "1 to 510 letters, got 511"),
-        ("EVQXV", "got 'X' at position 3"),
-        ("evq", "got 'e' at position 0"),
-        ("EVQL\n", r"got '\\n' at position 4"),
-    ],
-)
-def test_a_sequence_of_anything_but_residues_is_refused_and_named(sequence, words):
-    with pytest.raises(ValueError, match=words):
-        antibody.encode(sequence)
 
 
 WORDS = "bert.embeddings.word_embeddings.weight"
@@ -164,9 +133,9 @@ def textbook(w, tokens):
     return np.array([linear(f"{head}.decoder", a) for a in x])
 
 
-def tokens(*lengths, L=None, seed=0):
+def tokens(*lengths, seed=0):
     """A batch (len(lengths), L) of random residues, with [PAD] from each length on."""
-    found = np.random.default_rng(seed).integers(5, 25, size=(len(lengths), L or max(lengths)))
+    found = np.random.default_rng(seed).integers(5, 25, size=(len(lengths), max(lengths)))
     for row, n in zip(found, lengths, strict=True):
         row[n:] = antibody.PAD
     return found
@@ -177,7 +146,7 @@ def close(found, expected):
 
 
 def test_the_model_is_its_slow_textbook_loop_and_padding_is_not_seen(small):
-    """At the end of a sequence, within it, and in a batch of batches; each block is asked once."""
+    """At the end of a sequence, within it, in a batch of batches; each block is asked once."""
     batch = np.stack([tokens(6, 6), tokens(6, 4, seed=1)])  # (2, 2, 6)
     batch[0, 1, 2] = antibody.PAD
     seen = []
@@ -191,44 +160,17 @@ def test_the_model_is_its_slow_textbook_loop_and_padding_is_not_seen(small):
     assert seen == [(i, 8, n, 2) for i in range(8) for n in (6, 5, 6, 4)]
     close(found[0, 0], textbook(small, batch[0, 0]))
     close(found[1, 1, :4], textbook(small, batch[1, 1, :4]))
-    close(antibody.forward(small, batch[1, 0], attend), found[1, 0])
+    seen, pair = [], tokens(4, 4, seed=2)
+    close(antibody.forward(small, pair, attend)[1], textbook(small, pair[1]))
+    assert seen == [(i, 2, 8, 4, 2) for i in range(8)]  # sequences of one length at once
+    half = {name: a.astype(np.float32) for name, a in small.items()}
+    again = antibody.forward(half, batch[0, 0], antibody.attend_exact)
+    assert again.dtype == np.float32
+    np.testing.assert_allclose(again, found[0, 0], atol=2e-3)
     other = small | {WORDS: small[WORDS] + (np.arange(25) == antibody.PAD)[:, None]}
     again = antibody.forward(other, batch, antibody.attend_exact)
     own = batch != antibody.PAD
     np.testing.assert_array_equal(again[own], found[own])
-
-
-def test_padding_changes_no_row_of_a_real_token(small):
-    batch, W = tokens(9, 5, 1, 7, L=9), np.random.default_rng(2).normal(size=(16, 2))
-
-    def centred(i, q, k, v):
-        return attention.favor_attention(q, k - (q + k).mean(axis=-2, keepdims=True), v, W)
-
-    for attend in (antibody.attend_exact, centred):
-        found = antibody.forward(small, batch, attend)
-        assert np.isfinite(found).all()
-        for row, given in zip(found, batch, strict=True):
-            own = given != antibody.PAD
-            alone = antibody.forward(small, given[own], attend)
-            close(row[own], alone)
-
-
-def test_sequences_of_one_length_are_attended_to_at_once(small):
-    seen = []
-
-    def attend(i, q, k, v):
-        seen.append((i, q.shape, k.shape, v.shape))
-        return antibody.attend_exact(i, q, k, v)
-
-    antibody.forward(small, tokens(4, 4, 4), attend)
-    assert seen == [(i, *[(3, 8, 4, 2)] * 3) for i in range(8)]
-
-
-def test_exact_attention_is_that_of_the_package_in_every_block():
-    q, k, v = np.random.default_rng(1).normal(size=(3, 8, 5, 4))
-    for i in range(8):
-        expected = attention.softmax_attention(q, k, v)
-        np.testing.assert_array_equal(antibody.attend_exact(i, q, k, v), expected)
 
 
 def test_on_another_chain_64_trained_directions_are_nearer_to_softmax_than_1024_drawn():
@@ -239,29 +181,6 @@ def test_on_another_chain_64_trained_directions_are_nearer_to_softmax_than_1024_
     given = compare.with_weight_column(q[:, 1], k[:, 1])
     trained, other = (antibody.divergence(*given, of)[0] for of in (W, fitted))
     assert (trained < other).all()
-
-
-def test_the_dtype_of_the_weights_goes_out(small):
-    half = {name: a.astype(np.float32) for name, a in small.items()}
-    found = antibody.forward(half, tokens(6, 4), antibody.attend_exact)
-    assert found.dtype == np.float32
-    expected = antibody.forward(small, tokens(6, 4), antibody.attend_exact)
-    own = tokens(6, 4) != antibody.PAD
-    np.testing.assert_allclose(found[own], expected[own], atol=2e-3)
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (np.full(513, 5), r"L ≤ 512, got \(513,\)"),
-        (np.array([2, 25]), "from 0 to 24, got 2 to 25"),
-        (np.array([-1, 2]), "from 0 to 24, got -1 to 2"),
-        (np.array([[2, 3], [0, 0]]), "one that is not"),
-    ],
-)
-def test_tokens_that_the_model_does_not_know_are_refused(given, words, small):
-    with pytest.raises(ValueError, match=words):
-        antibody.forward(small, given, antibody.attend_exact)
 
 
 def test_every_residue_is_masked_in_one_pass_and_passes_are_of_like_size():
@@ -301,6 +220,32 @@ def test_a_guess_is_the_models_for_hidden_tokens_among_the_twenty(small):
         hidden[places] = antibody.MASK
         np.testing.assert_allclose(row, log_softmax(textbook(weights, hidden)[1:-1, 5:], axis=-1))
     assert np.abs(found[0, 4] - found[1, 4]).max() > 1e-3
+
+
+def forward(tokens):
+    antibody.forward(small_weights(), tokens, antibody.attend_exact)
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "words"),
+    [
+        (antibody.encode, "", "1 to 510 letters, got 0"),
+        (antibody.encode, "A" * 511, "1 to 510 letters, got 511"),
+        (antibody.encode, "EVQXV", "got 'X' at position 3"),
+        (antibody.encode, "evq", "got 'e' at position 0"),
+        (antibody.encode, "EVQL\n", r"got '\\n' at position 4"),
+        (forward, np.full(513, 5), r"L ≤ 512, got \(513,\)"),
+        (forward, np.array([2, 25]), "from 0 to 24, got 2 to 25"),
+        (forward, np.array([-1, 2]), "from 0 to 24, got -1 to 2"),
+        (forward, np.array([[2, 3], [0, 0]]), "one that is not"),
+        (lambda i: antibody.attend_trained(i, *np.ones((3, 8, 5, 64))), -1, "^i must be "),
+        (lambda i: antibody.attend_trained(i, *np.ones((3, 8, 5, 64))), 8, "^i must be "),
+        (data.antibodies, "other", '"test", "calibration" or "training", got \'other\''),
+    ],
+)
+def test_what_is_not_known_is_refused_and_named(function, given, words):
+    with pytest.raises(ValueError, match=words):
+        function(given)
 
 
 # Directions, trained
@@ -378,13 +323,6 @@ def test_attention_by_trained_directions_is_that_of_features_by_hand(i):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("i", [-1, 8])
-def test_attention_by_trained_directions_wants_a_block_that_is_there(i):
-    q = np.ones((8, 5, 64))
-    with pytest.raises(ValueError, match=r"^i must be "):
-        antibody.attend_trained(i, q, q, q)
-
-
 # Kept for everybody
 
 
@@ -399,8 +337,6 @@ def test_antibodies_are_twelve_to_judge_by_and_twelve_others():
     heavy, light = data.antibodies()["Trastuzumab"]
     assert heavy.endswith("CSRWGGDGFYAMDYWGQGTLVTVSS")
     assert light.startswith("DIQMTQSPSSLSASVGDRVTITCRASQDVNTAVAWYQQKPGKAPKLLIYSASFLYS")
-    with pytest.raises(ValueError, match='"test", "calibration" or "training", got \'other\''):
-        data.antibodies("other")
 
 
 def test_the_licence_of_the_model_lies_beside_what_is_derived_from_it():

@@ -98,15 +98,8 @@ def test_log_mel_is_its_slow_formula():
     np.testing.assert_allclose(found[frames], expected, atol=2e-5)
     assert (expected == expected.min()).any()  # so that the floor is tested
     assert (expected > expected.min()).sum() > 300
-
-
-def test_log_mel_of_silence_and_of_one_pitch():
-    assert (speech.log_mel(np.zeros(5)) == (-10 + 4) / 4).all()
-    times = np.arange(16_000) / 16_000
-    for hz in (300, 1000, 4000):
-        band = speech.log_mel(np.sin(2 * np.pi * hz * times).astype(np.float32))[20:80].argmax(1)
-        mel = hz * 3 / 200 if hz < 1000 else 15 + 27 * math.log(hz / 1000) / math.log(6.4)
-        assert (np.abs(band + 1 - mel * 81 / 45.2456) < 1).all()
+    for n in (5, 480_000):  # silence
+        assert (speech.log_mel(np.zeros(n)) == (-10 + 4) / 4).all()
 
 
 def textbook(w, sound, attend):
@@ -232,54 +225,49 @@ def greedy(w, encoded, most):
     return b"".join(w["vocabulary"][t] for t in tokens).decode(errors="replace").strip(), tokens
 
 
-def test_a_transcript_is_the_likeliest_token_time_and_again_until_the_end(small):
-    """By what is heard, and so by any attention."""
-    found = {speech.transcribe(small, noise())}
-    assert found == {greedy(small, speech.encode(small, noise()), 50)[0]}
+def heard(w, most=50, attend=speech.attend_exact):
+    """A transcript, which is the likeliest token time and again until the end, and its tokens."""
+    expected, tokens = greedy(w, speech.encode(w, noise(), attend), most)
+    assert speech.transcribe(w, noise(), attend) == expected
+    return expected, tokens
+
+
+def test_a_transcript_is_by_what_is_heard_and_so_by_any_attention(small):
+    found = {heard(small)[0]}
+    assert found == {speech.transcribe(small, noise())}
     for c in (-3, 0, 3):
-
-        def attend(i, q, k, v, c=c):
-            return c * np.abs(v)
-
-        expected, tokens = greedy(small, speech.encode(small, noise(), attend), 50)
+        text, tokens = heard(small, attend=lambda i, q, k, v, c=c: c * np.abs(v))
         assert 3 <= len(tokens) <= 10
-        assert speech.transcribe(small, noise(), attend) == expected
-        found.add(expected)
+        found.add(text)
     assert len(found) == 4
 
 
-def test_a_transcript_has_no_space_before_its_first_word(small):
-    w = small | {"vocabulary": [b" " + token for token in small["vocabulary"]]}
-    expected, tokens = greedy(w, speech.encode(w, noise()), 50)
-    found = speech.transcribe(w, noise())
-    assert found == expected == found.strip()
-    assert found.count(" ") >= len(tokens) - 1
-
-
-def test_no_transcript_has_more_tokens_than_there_are_places_for(small, monkeypatch):
+def test_a_transcript_has_no_space_before_its_first_word_and_fits_its_places(small, monkeypatch):
+    text, tokens = heard(small | {"vocabulary": [b" " + token for token in small["vocabulary"]]})
+    assert text == text.strip()
+    assert text.count(" ") >= len(tokens) - 1
     monkeypatch.setattr(speech, "POSITIONS", 8)
-    expected, tokens = greedy(small, speech.encode(small, noise()), 4)
-    assert len(tokens) == 4
-    assert speech.transcribe(small, noise()) == expected
+    assert len(heard(small, 4)[1]) == 4
 
 
 def test_suppressed_tokens_are_never_written_and_some_only_not_first(small):
     """Those that were written before are, one list after the other, suppressed."""
-    encoded = speech.encode(small, noise())
-    told = greedy(small, encoded, 50)[1]
-    texts = {greedy(small, encoded, 50)[0]}
+    text, told = heard(small)
+    texts = {text}
     for name in ("suppressed", "suppressed first"):
-        w = small | {name: np.append(small[name], told)}
-        expected, tokens = greedy(w, encoded, 50)
+        text, tokens = heard(small | {name: np.append(small[name], told)})
         assert (set(tokens) & set(told) == set()) == (name == "suppressed")
-        assert speech.transcribe(w, noise()) == expected
-        texts.add(expected)
+        texts.add(text)
     assert len(texts) == 3
 
 
-@pytest.mark.parametrize("text", ["the thing", "  The inner man, 42!\n", "é", "a"])
-def test_the_likelihood_of_a_text_is_that_of_its_tokens_and_of_the_end(text, small):
+TEXTS = ["the thing is there", "singing in their inner ear", "athe hhe", "a", "42 tines, 7 ings!"]
+
+
+@pytest.mark.parametrize("text", ["  The inner man, 42!\n", "é", *TEXTS])
+def test_tokens_are_those_of_the_merges_and_their_likelihood_that_of_the_logits(text, small):
     tokens = by_merges(" " + text.strip())
+    assert _whisper.tokens(small["vocabulary"], text) == tokens
     logits = textbook_logits(small, speech.encode(small, noise()), [*start(), *tokens])
     expected = log_softmax(logits[1:], axis=1)[range(len(tokens) + 1), [*tokens, END]]
     found = speech.log_likelihood(small, noise(), text)
@@ -313,14 +301,6 @@ def by_merges(text):
                 n += 1
         found += [IDS[part] for part in parts]
     return found
-
-
-TEXTS = ["the thing is there", "singing in their inner ear", "athe hhe", "a", "42 tines, 7 ings!"]
-
-
-@pytest.mark.parametrize("text", TEXTS)
-def test_tokens_are_those_of_the_merges_in_their_order(text, small):
-    assert _whisper.tokens(small["vocabulary"], text) == by_merges(" " + text)
 
 
 def test_any_text_comes_back_from_its_tokens(small):
@@ -380,16 +360,6 @@ def test_what_does_not_fit_is_refused_by_name(kind, function, small):
         getattr(speech, function)(*(given[name] for name in names))
 
 
-def test_a_sound_is_left_as_it_was_and_thirty_seconds_are_taken(small):
-    sound = noise(30)
-    kept = sound.copy()
-    expected = small_speech()
-    speech.transcribe(small, sound, lambda i, q, k, v: v)
-    np.testing.assert_array_equal(sound, kept)
-    for name, x in expected.items():
-        np.testing.assert_array_equal(small[name], x)
-
-
 # What is kept for everybody
 
 
@@ -399,6 +369,5 @@ def test_five_sentences_are_sounds_with_their_texts():
     assert {sound.dtype for sound, _ in found} == {np.dtype(np.float32)}
     assert all(0.2 < np.abs(sound).max() < 0.6 for sound, _ in found)
     words = [text.split() for _, text in found]
-    assert [w[0] for w in words] == ["And", "He", "Unless", "Had", "He"]
-    assert [len(w) for w in words] == [22, 7, 13, 18, 8]
+    assert [(w[0], len(w)) for w in words[:3]] == [("And", 22), ("He", 7), ("Unless", 13)]
     assert sum(len(text.replace("-", " ").split()) for _, text in found) == 70
