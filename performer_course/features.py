@@ -76,8 +76,9 @@ def taylor(x: Float[Array, "... n d"], degree: int) -> Float[Array, "... n F"]:
     e^t| ≤ |t|^{p+1} e^{max(t, 0)}/(p+1)!, t = xᵀy. Cost: O(n F). Source: Cotter, Keshet & Srebro
     (2011), §3, without its norm factor.
     """
+    blocks = _monomials_by_degree(x, degree)
     xp = array_api_compat.array_namespace(x)
-    return xp.concat(_monomials_by_degree(x, degree), axis=-1)
+    return xp.concat(blocks, axis=-1)
 
 
 def _check_directions(x, W):
