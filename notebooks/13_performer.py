@@ -86,7 +86,8 @@ for name, (causal, mask) in cases.items():
 # The parameters are those of a small decoder that learned the text of lesson 16, Python's manual in 31 symbols, with
 # FAVOR+ from the first step: two blocks of width 32, with four heads of $d = 8$ each, and 64 directions per block. The
 # function below reads *one* character. In each head it adds $\varphi(k')\,[v^\top, 1]$ to a state of shape
-# $(m, d + 1)$, and then reads the numerator and the denominator of the output from it, as in lesson 12.
+# $(m, d + 1)$, and then reads the numerator and the denominator of the output from it, as in lesson 12. The factor
+# $1/\sqrt m$ of the features cancels.
 
 # %%
 params, symbols, recorded = data.performer()
@@ -153,7 +154,7 @@ print(f"state of a head: {states[0, 0].size} numbers, as many as the cache of ",
 print(f"{states[0, 0].size / (2 * D):.0f} characters; after 10,000 characters: {20_000 * D:,}")
 
 # %% [markdown] tags=["answer"]
-# After about 36 characters: the state of a head has $64 \cdot 9$ numbers, and the cache 16 per character.
+# After 36 characters: the state of a head has $64 \cdot 9$ numbers, and the cache 16 per character.
 
 # %% [markdown]
 # To judge the model, we measure its cross-entropy loss in *bits per character*, the mean of $-\log_2 P$ of the next
@@ -622,9 +623,9 @@ show(
 # it is better, down to 0.35.
 #
 # In the end pooling overtakes the mean, which stops at its bias. On the antibody heads, with 122 keys and 8 directions
-# per draw, it takes 256 directions on one of the six, 1,024 on another, and more on the rest. And in lesson 17 one draw
-# of 256 directions serves a whole model better than the mean of eight outputs of 64, because an error common to all
-# draws hurts the model more than noise.
+# per draw, it takes 256 directions on one of the six, 1,024 on another, and more than 4,096 on the rest. And in lesson
+# 17 one draw of 256 directions serves a whole model better than the mean of eight outputs of 64, because an error
+# common to all draws hurts the model more than noise.
 #
 # ## 6. Redraw or keep
 #
@@ -632,7 +633,7 @@ show(
 # which is called *redrawing*. The next cell reads the record of the antibody model of lesson 17. All its parameters
 # were fine-tuned for 80 steps with 64 plain positive features per head (which save nothing) and two seeds. We judge it
 # by its *perplexity*, $e$ to the mean of $-\ln P$ of a hidden letter: it says among how many letters the model still
-# hesitates. With softmax it is 1.58, and between 7 and 10 when features are put in without training.
+# hesitates. With softmax it is 1.58, and about 7 to 10 when features are put in without training.
 #
 # **Before you run this:** after 80 steps, which model comes nearest to softmax: one with a kept $W$ tested on this $W$,
 # one with a kept $W$ tested on another, or one with a redrawn $W$?
@@ -685,8 +686,8 @@ for name, some in (("other seeds", Ws), ("one of eight the data's seed", others)
 #
 # In a Performer no query is ever compared with a single key, and the answer survives where queries and keys are neither
 # long nor so short that $\operatorname{mean}(V)$ is the better answer. On heads trained with softmax it mostly does not
-# survive, and averaging removes the noise but not the bias. Lesson 15 asks when to use a Performer, and [In your own
-# model](../kit/pages/in_your_own_model.md) puts it into PyTorch.
+# survive, and averaging removes the noise but not the bias. Lesson 14 computes what is near exactly, lesson 23 asks
+# which method to use, and [In your own model](../kit/pages/in_your_own_model.md) puts it into PyTorch.
 #
 # ## Take away
 #
