@@ -11,8 +11,8 @@
 # A *Performer* is a transformer whose attention is *FAVOR+*, which stands for fast attention via positive orthogonal
 # random features. We have all its parts: positive features (lesson 09) of orthogonal directions (lesson 05), the
 # reordered product that makes attention linear in the length (lesson 10), and a recurrent state where attention is
-# causal (lesson 12). We put them together, and let the model write. How many directions does it need? And what do we
-# gain if we draw more?
+# causal (lesson 12). We assemble them, and let the model write. How many directions does it need? And what do we gain
+# if we draw more?
 
 # %%
 import csv
@@ -74,20 +74,20 @@ for name, (causal, mask) in cases.items():
 # A key whose features are zero is missing from both sums, the numerator and the denominator. If we zeroed only its
 # value, it would still count in the denominator, and the output would be shrunk towards zero.
 #
-# In the package the configuration chooses between `attention="softmax"` and `attention="favor"`. The latter is
-# `favor_attention` of lesson 11, the same formula in its stable form. **No parameter's shape depends on the attention,
-# so all parameters of a trained model can be carried over to features, and fine-tuned there.** Until they have been
-# fine-tuned, they may not suit features, because they were trained with exact weights.
+# In the package the configuration chooses `attention="softmax"` or `attention="favor"`, which is `favor_attention` of
+# lesson 11: the same formula in its stable form. **No parameter's shape depends on the attention, so all parameters of
+# a trained model can be carried over to features, and fine-tuned there.** Until they have been fine-tuned, they may not
+# suit features, because they were trained with exact weights.
 
 # %% [markdown]
 # ## 2. A whole Performer
 #
 # Now we assemble everything: the embedding, the positional encoding, the blocks, and the logits of the next character.
-# The parameters are those of a small decoder that learned the text of lesson 16, Python's manual in 31 symbols, with
-# FAVOR+ from the first step: two blocks of width 32, with four heads of $d = 8$ each, and 64 directions per block. The
-# function below reads *one* character. In each head it adds $\varphi(k')\,[v^\top, 1]$ to a state of shape
-# $(m, d + 1)$, and then reads the numerator and the denominator of the output from it, as in lesson 12. The factor
-# $1/\sqrt m$ of the features cancels.
+# The parameters are those of a small decoder that learned the text of lesson 16, Python's manual in 31 symbols (a dot
+# replaces all others), with FAVOR+ from the first step: two blocks of width 32, with four heads of $d = 8$ each, and 64
+# directions per block. The function `performer` below reads *one* character. Each head adds $\varphi(k')\,[v^\top, 1]$
+# to its state, of shape $(m, d + 1)$, and then computes the numerator and the denominator of its output from it, as in
+# lesson 12. The factor $1/\sqrt m$ of the features cancels.
 
 # %%
 params, symbols, recorded = data.performer()
@@ -130,7 +130,7 @@ print(f"embedding {params['embedding'].shape}, key {params['key'].shape}, W {par
 
 # %% [markdown]
 # That is the whole model. We let it continue a text, one character at a time. With exact attention, each head would
-# keep a KV cache, which grows by a key and a value of $d$ numbers each per character.
+# keep a KV cache, to which every character adds a key and a value of $d$ numbers each.
 #
 # **Before you run this:** after how many characters is that cache as large as the state: after about 4, 40 or 400?
 
@@ -154,12 +154,13 @@ print(f"state of a head: {states[0, 0].size} numbers, as many as the cache of ",
 print(f"{states[0, 0].size / (2 * D):.0f} characters; after 10,000 characters: {20_000 * D:,}")
 
 # %% [markdown] tags=["answer"]
-# After 36 characters: the state of a head has $64 \cdot 9$ numbers, and the cache 16 per character.
+# After 36 characters: the state of a head has $64 \cdot 9$ numbers, and the cache has 16 per character.
 
 # %% [markdown]
-# To judge the model, we measure its cross-entropy loss in *bits per character*, the mean of $-\log_2 P$ of the next
-# character, on text that was held out. The table compares it with counts of what follows the last symbol or the last
-# two, and with the same decoder, trained for as many steps with softmax attention.
+# The model writes some English words, but no sentence. To judge it, we measure its cross-entropy loss on held-out text
+# in *bits per character*, the mean of $-\log_2 P$ of the next character. The table compares it with the frequencies of
+# the symbols, with counts of what follows one symbol or two, and with the same decoder, trained for as many steps with
+# softmax attention.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 once = "\n\n".join(dict.fromkeys(data.text().split("\n\n")))  # each paragraph once
@@ -187,11 +188,12 @@ print(f"    {'this Performer':26} {mine:.2f}")
 print(f"    {'the decoder with softmax':26} {recorded['softmax']:.2f}, as recorded")
 
 # %% [markdown]
-# **In one training each, the decoder with FAVOR+ has fewer bits than counts of what follows two symbols, and more than
-# the same decoder with softmax.** With 128 characters at a time, $m$ is above $L/4$, so training saved no multiplications.
+# **Trained once each, the decoder with FAVOR+ needs fewer bits per character than counts of what follows two symbols,
+# and more than the same decoder with softmax.** With 128 characters at a time, $m$ is above $L/4$, so training saved no
+# multiplications.
 #
-# What does a character cost? The next cell measures the whole model and, for the attention of one block, compares the
-# state with caches of several lengths.
+# What does a character cost? The next cell times the whole model and then, for the attention of one block, a state and
+# caches of several lengths.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
@@ -210,16 +212,16 @@ for name, run in times.items():
     print(f"{name:36} {min(timeit.repeat(run, number=100, repeat=5)) * 10:.3f} ms per character")
 
 # %% [markdown]
-# The time of a state does not depend on how much has been read, while the time of a cache grows with it. For short texts
-# a cache is faster, because $m$ features cost more than a few keys.
+# With a state, the time per character does not depend on how much has been read; with a cache it grows. For short
+# texts a cache is faster, because $m$ features cost more than a few keys.
 
 # %% [markdown]
 # ## 3. How many directions
 #
 # The Performer of section 2 had features from its first step, and its queries and keys could adapt to them. What if the
 # features replace softmax in a model that was trained with softmax? Take a learned head of lesson 16's decoder after
-# 12,000 steps of training. On 32 tokens of a text that it has not seen, we estimate its causal weights. By lesson 09 a
-# typical weight needs about $10\, e^{\|z\|^2/2}$ directions, with $z = q' + k'$.
+# 12,000 steps. On 32 tokens of a text that it has not seen, we estimate its causal weights. By lesson 09 a typical
+# weight needs about $10\, e^{\|z\|^2/2}$ directions, with $z = q' + k'$.
 
 # %%
 q, k, _ = (a[0, 2, 0] for a in data.learned("late"))  # block 0, head 2, first text: (32, 8)
@@ -274,9 +276,9 @@ show(
 # ### Through depth
 #
 # In a deeper model each block receives an input that is already wrong, and adds an error of its own. If these errors
-# are independent, their squares add up, each multiplied by the squared *gain*, by which the blocks after it stretch a
-# small change of their input. We follow the error through five encoders of eight blocks, with fresh parameters, queries
-# and keys halved, and 256 directions for 16 tokens.
+# are independent, their squares add up, each multiplied by the squared *gain*, the factor by which the later blocks
+# stretch a small change of their input. We follow the error through five encoders of eight blocks, with fresh
+# parameters, queries and keys halved, and 256 directions for 16 tokens.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 exact, favor = (transformer.Config(27, 32, 4, 8, False, attention=a) for a in ("softmax", "favor"))
@@ -331,16 +333,16 @@ for label, of in (
 # %% [markdown]
 # ### The rule $d \ln d$
 #
-# A rule that is often quoted says $m \approx d \ln d$. Its source is Theorem 4 of the Performer paper. Take orthogonal
-# rows, $\|q\|, \|k\| \le R$, and the *unnormalised* matrix of attention estimated by *trigonometric* features. Every
-# entry is within $\epsilon$ of the exact one, with any constant probability, for
+# The often quoted rule $m \approx d \ln d$ comes from Theorem 4 of the Performer paper. Take orthogonal rows,
+# $\|q\|, \|k\| \le R$, and the *unnormalised* matrix of attention estimated by *trigonometric* features. Every entry is
+# within $\epsilon$ of the exact one, with any constant probability, for
 #
 # $$m = \Theta\Bigl(\frac{d}{\delta^2} \ln \frac{4 d^{3/4} R}{\delta}\Bigr), \qquad
 # \delta = \epsilon\, e^{-R^2/\sqrt d} .$$
 #
 # So $d \ln d$ is what remains if we hold $\epsilon$ and $R$ fixed. But entries of size 1 have $R^2 \approx d$, and then
-# $\delta^{-2} = \epsilon^{-2} e^{2\sqrt d}$. The rule hides an exponential in what is usually quoted as a constant, and
-# the theorem is not about positive features.
+# $\delta^{-2} = \epsilon^{-2} e^{2\sqrt d}$. The rule hides this exponential in a constant, and the theorem is not
+# about positive features.
 #
 # For positive features, with $z_{ij} = q_i' + k_j'$, the relative variance of a weight is $(e^{\|z_{ij}\|^2} - 1)/m$
 # for independent rows, in which $d$ does not appear (lesson 09). Lesson 11 turned this into a prediction: half the mean
@@ -350,8 +352,8 @@ for label, of in (
 #
 # $$m \approx \frac{\overline{e^{\|z\|^2}} - 1}{\operatorname{Var}(t)} .$$
 #
-# We try both rules on normal queries and keys. While $d$ grows, we hold either their lengths fixed or the size $T$ of
-# their entries. For entries of size $T$, the mean of $\|z\|^2$ is $2 T^2 \sqrt d$, and $\operatorname{Var}(t)$ is about
+# We try both rules on normal queries and keys. While $d$ grows, we hold either their lengths or the size $T$ of their
+# entries fixed. For entries of size $T$, the mean of $\|z\|^2$ is $2 T^2 \sqrt d$, and $\operatorname{Var}(t)$ is about
 # $T^4$. Because $e^x$ is convex, the mean of $e^{\|z\|^2}$ is larger than $e^{2 T^2 \sqrt d}$ (*Jensen's inequality*).
 #
 # **Before you run this:** for normal entries of size 0.7 and $d = 32$ the rule $d \ln d$ says 111 directions. Does a
@@ -406,7 +408,7 @@ for d, times in ((8, 10), (32, 40)):
 # $\operatorname{Var}(t) = \|q'\|^2\|k'\|^2/d$, so $m$ grows like $d$, while $d \ln d$ grows faster and would overtake
 # it. If the entries keep their size $T$, then $\|z\|^2 \approx 2T^2\sqrt d$, and $m$ grows like $e^{2T^2\sqrt d}$.
 # **For independent entries of size 0.7 the rule $d \ln d$ is short by a factor of about ten at $d = 8$, forty at
-# $d = 32$, and by the formula of about a thousand at $d = 128$.**
+# $d = 32$, and, according to the formula, about a thousand at $d = 128$.**
 #
 # What is *not* in the formula is the length. For independent data the errors of features and of
 # $\operatorname{mean}(V)$ both fall like $1/L$, so their quotient, the normalised error, should not change.
@@ -419,8 +421,8 @@ for L in (128, 512, 2048):
     print(f"    L = {L:5,}: {np.median(errors):.2f}, {min(errors):.2f} to {max(errors):.2f}")
 
 # %% [markdown]
-# The formula is only the first term of an expansion in $1/m$. On trained heads it predicts errors far above 1, which
-# tells us nothing (lesson 11). There you have to measure, and lesson 23 has a decision card for it.
+# The three ranges overlap. The formula is only the first term of an expansion in $1/m$. On trained heads it predicts
+# errors far above 1, which tells us nothing (lesson 11). There you have to measure (lesson 23).
 #
 # ## 4. The ratio is biased
 #
@@ -443,15 +445,15 @@ for L in (128, 512, 2048):
 # $$\mathbb{E}\,\hat o - o \;\approx\; -\frac1m \sum_j A_j\, g_j\, (v_j - o), \qquad
 # g_j = \sum_l A_l\, e^{z_j^\top z_l} .$$
 #
-# Keys whose $g_j$ is above the average get less weight than they should. These are the keys whose $z_j$ has large inner
-# products with the $z_l$ of the keys with most of the weight.
+# Keys whose $g_j$ is above the average get less weight than they should. Their $z_j$ have large inner products with the
+# $z_l$ of the heaviest keys.
 #
 # For small norms $g_j \approx 1 + z_j^\top \bar z$ with $\bar z = \sum_l A_l z_l = q' + \bar k'$ and
-# $\bar k' = \sum_l A_l k_l'$. Moreover, $\sum_j A_j (v_j - o)\, k_j'^\top$ is the derivative of softmax attention with
+# $\bar k' = \sum_l A_l k_l'$. The sum $\sum_j A_j (v_j - o)\, k_j'^\top$ is the derivative of softmax attention with
 # respect to its query, so the bias is $-\frac1m \frac{\partial o}{\partial q'} (q' + \bar k')$. On average, positive
-# features answer not the query $q'$ but $q'(1 - \frac1m) - \frac1m \bar k'$, a query that is a little *shorter* and
-# turned away from the keys with most of the weight. **Where norms are small and keys lie around 0, positive features
-# flatten attention on average, as a higher temperature would.** `theory.output_bias` computes the formula with $g_j$.
+# features answer not the query $q'$ but $q'(1 - \frac1m) - \frac1m \bar k'$, a query a little *shorter* and turned away
+# from the keys with most of the weight. **Where norms are small and keys are centred at 0, positive features flatten
+# attention on average, as a higher temperature would.** `theory.output_bias` computes the formula with $g_j$.
 #
 # The bias falls like $1/m$, while the error of one draw, which is mostly noise, falls like $1/\sqrt m$.
 #
@@ -492,9 +494,9 @@ for m in (8, 32, 128):
 #
 # ## 5. Average or pool
 #
-# Suppose that we can afford $R$ draws of $m$ directions. We can *average*: compute one output from each draw and take
-# the mean of the $R$ outputs, as with an *ensemble* of models. Or we can *pool*: put all $Rm$ directions into one $W$
-# and compute a single output. Both cost the same. Let $b_m^2$ be the squared bias of one output with $m$ directions and
+# Suppose we can afford $R$ draws of $m$ directions. We can *average*: compute one output from each draw and take the
+# mean of the $R$ outputs, as with an *ensemble* of models. Or we can *pool*: put all $Rm$ directions into one $W$ and
+# compute a single output. Both cost the same. Let $b_m^2$ be the squared bias of one output with $m$ directions and
 # $V_m$ its variance, each summed over all rows. As the draws are independent, the expected squared errors are exactly
 #
 # $$\text{mean of } R \text{ outputs: } b_m^2 + \frac{V_m}{R}, \qquad \text{pooled: } b_{Rm}^2 + V_{Rm} .$$
@@ -623,9 +625,9 @@ show(
 # it is better, down to 0.35.
 #
 # In the end pooling overtakes the mean, which stops at its bias. On the antibody heads, with 122 keys and 8 directions
-# per draw, it takes 256 directions on one of the six, 1,024 on another, and more than 4,096 on the rest. And in lesson
-# 17 one draw of 256 directions serves a whole model better than the mean of eight outputs of 64, because an error
-# common to all draws hurts the model more than noise.
+# per draw, it takes 256 directions on one of the six, 1,024 on another, and more than 4,096 on the rest. In lesson 17
+# one draw of 256 directions serves a whole model better than the mean of eight outputs of 64, because an error common
+# to all draws hurts the model more than noise.
 #
 # ## 6. Redraw or keep
 #
@@ -662,8 +664,8 @@ for way, label in (("kept", "kept one W"), ("redrawn", "redrawn at every step"))
 # of softmax there, and does not do as well as the first on its own $W$. So if you will draw $W$ anew later, redraw it
 # in training.
 #
-# Either way, draw $W$ from a generator whose seed the data do not have. Otherwise its rows may *be* the queries, up to
-# scale. What does that do to a measurement?
+# Either way, draw $W$ with a seed that was not used for the data. Otherwise its rows may *be* the queries, up to a
+# factor. What does that do to the error?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 L, d, m = 2048, 64, 512
@@ -682,12 +684,12 @@ for name, some in (("other seeds", Ws), ("one of eight the data's seed", others)
     )
 
 # %% [markdown]
-# With one such draw in eight the mean error is 18 times what lesson 11 predicts. With other seeds it is 1.5 times.
+# With one such draw in eight the mean error is 18 times what lesson 11 predicts, and with other seeds 1.5 times.
 #
-# In a Performer no query is ever compared with a single key, and the answer survives where queries and keys are neither
-# long nor so short that $\operatorname{mean}(V)$ is the better answer. On heads trained with softmax it mostly does not
-# survive, and averaging removes the noise but not the bias. Lesson 14 computes what is near exactly, lesson 23 asks
-# which method to use, and [In your own model](../kit/pages/in_your_own_model.md) puts it into PyTorch.
+# In a Performer no query is ever compared with a single key, and its output is still useful where queries and keys are
+# neither long nor so short that $\operatorname{mean}(V)$ is the better answer. On heads trained with softmax it mostly
+# is not, and averaging removes the noise but not the bias. Lesson 14 computes what is near exactly, lesson 23 asks
+# which method to use, and [In your own model](../kit/pages/in_your_own_model.md) puts a Performer into PyTorch.
 #
 # ## Take away
 #
