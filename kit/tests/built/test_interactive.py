@@ -141,8 +141,8 @@ def of_brackets(compute):
             there = compute(L=found["cross"], m=m, d=d, e=e, causal=causal)
             yield there["exact"], there["linear"]
     q, k, v = rng.normal(size=(3, 64, 8))
-    size, cost, _ = card.card(q, k, v, draws=1)["features"]
-    got = compute(L=64, m=int(size.removeprefix("m = ")), d=8, e=8, causal=False)
+    size, cost, *_ = card.measure(q, k, v, draws=1)["positive features"]
+    got = compute(L=64, m=int(size.removeprefix("features ")), d=8, e=8, causal=False)
     yield got["linear"] / got["exact"], cost
 
 
