@@ -6,6 +6,7 @@ Shapes and gates named "theirs" are those of the peers' own tests, some shortene
 """
 
 import importlib.util
+import inspect
 import math
 import sys
 import warnings
@@ -186,7 +187,7 @@ class Form:
         if self.state:
             x["initial_state"] = None if state is None else torch.tensor(state).float()
             x["output_final_state"] = True
-        found = getattr(module, self.name)(**x)
+        found = inspect.unwrap(getattr(module, self.name))(**x)  # not a kernel in its place
         rows, S = found if isinstance(found, tuple) else (found, None)
         rows = np.swapaxes(rows.numpy(), 1, 2) if turn else rows.numpy()
         return rows, S.numpy() if self.state else None
