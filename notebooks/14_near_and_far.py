@@ -35,9 +35,9 @@ from performer_course.projections import orthogonal
 # (lesson 02), so among keys of equal length a weight falls with $\|q_i - k_j\|$. Suppose that a cluster of keys lies
 # around a centre $c$, and split the weight: $e^{q^\top k/\sqrt d} = e^{q^\top c/\sqrt d}\, e^{q^\top (k - c)/\sqrt d}$.
 # Where the second factor is close to 1, all keys of the cluster get nearly the weight of $c$, so this weight and the
-# sum of the values summarise the whole cluster. (The improved *fast Gauss transform* of Yang et al., 2003, after
-# Greengard and Strain, 1991, also expands the second factor in Taylor features, 2,145 for each centre at degree 2 and
-# $d = 64$. We use the centres alone.)
+# sum of the values summarise the whole cluster. The improved *fast Gauss transform* of Yang et al. (2003), after
+# Greengard and Strain (1991), also expands the second factor in Taylor features, 2,145 for each centre at degree 2 and
+# $d = 64$. We use the centres alone.
 #
 # Which of the two do trained heads need? We look at six *antibody* heads on two chains each ($L = 122$, $d = 64$), two
 # *speech* heads ($L = 1{,}500$, $d = 64$), and the eight heads of lesson 16's decoder after *12,000 steps* of training
@@ -312,7 +312,7 @@ show(
 
 # %% [markdown]
 # The reason is Jensen's inequality. The mean of $e^t$ is at least $e$ to the mean of $t$, so $n$ far keys have at least
-# $n$ times the weight of their mean. (The mean of all keys, which is used here, is nearly the mean of the far ones.)
+# $n$ times the weight of their mean. The mean of all keys, which is used here, is nearly the mean of the far ones.
 # The near keys therefore get more weight than they should, although less than in a window alone. Does so crude a
 # summary help?
 
@@ -348,8 +348,8 @@ print(f"all windows of text, decoder heads: lower in {(helped < alone).sum()} of
 # All weights above share one denominator. One can also give the window and the far field a denominator each, and add
 # the two outputs with positive weights. In the FMMformer of [Nguyen et al. (2021)](references.md#nguyen-2021) these
 # weights are trained with the model, and the far field uses $r$ maps of $F$ features, each with its own denominator.
-# (Without a causal mask its rank is at most $r(F - 1) + 1$ and not $rF$: the rows of each of the $r$ matrices sum to
-# one, so each maps the vector of ones to itself, and all their column spaces contain this vector.) But if row $i$ has
+# Without a causal mask its rank is at most $r(F - 1) + 1$ and not $rF$: the rows of each of the $r$ matrices sum to
+# one, so each maps the vector of ones to itself, and all their column spaces contain this vector. But if row $i$ has
 # the weight $m_i$ in its window, its exact output is $m_i\, \text{near}_i + (1 - m_i)\, \text{rest}_i$, so the right
 # blend differs from row to row. A single weight for all rows has to be fitted, whereas one denominator estimates $m_i$
 # for each row.
@@ -514,7 +514,7 @@ show(
 # %% [markdown]
 # On this head, 61 centres without any window do as well. **At the same cost a window with a mean key beats one with
 # drawn features in all 46 cases. Even half the window with a mean key does, at little more than half of that cost.**
-# (An error is the median of six draws.) So few directions estimate far weights badly, even after the shift of the keys.
+# Each error is the median of six draws. Few directions estimate far weights badly, even after the shift of the keys.
 # Lesson 15 fits the directions to a head.
 #
 # When do centres beat the mean key? Among the antibody heads, they do on the four that attend least locally. Six starts
@@ -575,7 +575,7 @@ print(f"output of the window over the exact one, median length: {np.median(lengt
 # \Bigl(\frac{p}{1 - p}\Bigr)^2 .$$
 #
 # The remedy is to add the first $n$ keys to $N_i$, for every row $i$: they get their exact weights in the same
-# denominator, and cost $n$ keys per row. (The package calls the number $n$ `sinks`.) A decoder that writes token by
+# denominator, and cost $n$ keys per row. The package calls the number $n$ `sinks`. A decoder that writes token by
 # token then has to store only the window and the sinks, whatever the length of the text.
 
 # %%
@@ -621,8 +621,8 @@ print(
 # %% [markdown]
 # **In these heads a window of 32 keys without the sink has an error of about $p^2/(1 - p)^2$ up to $p = 0.6$, and with
 # the sink it is nearly exact. A mean key hardly changes the error, and a window of half of all keys only halves it.**
-# (The formula is too large at $p = 0.8$ because a normalised error divides by the error of $\operatorname{mean}(V)$,
-# which is then larger than $\|o_i\|^2$.) The mean key fails because it is the average of up to a thousand keys, of
+# The formula is too large at $p = 0.8$ because a normalised error divides by the error of $\operatorname{mean}(V)$,
+# which is then larger than $\|o_i\|^2$. The mean key fails because it is the average of up to a thousand keys, of
 # which one has most of the weight.
 #
 # Then why did the mean key help in all 46 cases? Do those heads have no sink? The cell looks at their first key, and
