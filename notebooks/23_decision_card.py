@@ -21,6 +21,7 @@ from timeit import repeat
 
 import matplotlib.pyplot as plt
 import numpy as np
+from scipy.cluster.vq import kmeans2
 
 from performer_course import attention, card, compare, data, near_far, projections
 from performer_course.figures import COLORS, show
@@ -50,7 +51,7 @@ LANGUAGE = {
 }
 q, k, _ = LANGUAGE["14.4"]
 one, known = np.eye(96), {"causal": True}
-centres = card.kmeans2(k[96:], 6, minit="++", seed=np.random.default_rng(0))[0]
+centres = kmeans2(k[96:], 6, minit="++", seed=np.random.default_rng(0))[0]
 q, k = q[:96], k[:96]
 W = projections.orthogonal(np.random.default_rng(11), 16, 64)
 about = k - k.mean(axis=0)
@@ -274,7 +275,7 @@ exact = attention.softmax_attention(q, k, v)
 for label, sample in (("the first ten seconds", k[:500]), ("all thirty", k)):
     of = []
     for seed in range(3):
-        c = card.kmeans2(sample, 125, minit="++", seed=np.random.default_rng(seed))[0]
+        c = kmeans2(sample, 125, minit="++", seed=np.random.default_rng(seed))[0]
         output = near_far.joint_attention(q, k, v, 96, centres=c)
         of.append(compare.normalised_error(output, exact, v))
     print(f"window and centres from {label}: {min(of):.4f} to {max(of):.4f}")
