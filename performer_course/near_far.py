@@ -1,8 +1,10 @@
 """Attention in two parts: exact for near keys, features or representatives for the far field.
 
 q: (..., L, d), k: (..., L, d), v: (..., L, e) give (..., L, e): a band needs one sequence, as many
-keys as queries. Near and far keys share one denominator. Leading axes, key_mask, causal, precision
-and errors are as in `attention`.
+keys as queries. Near and far keys share one denominator. Leading axes, causal, precision and errors
+are as in `attention`. key_mask (..., L): band and sinks count the tokens that it shows, so that
+their rows are those of the shown tokens alone, wherever the padding is. A hidden token is no key;
+its row is that of a query behind the last shown token, or zero where that would be a later one.
 """
 
 import functools
@@ -57,16 +59,17 @@ def near_field(
 ) -> Rows:
     """softmax(q kᵀ / √d) v over the keys |i − j| ≤ band only; if causal, i − band ≤ j ≤ i.
 
-    sinks: how many of the first keys are near for every row, whatever the band; a causal row sees
-    those j ≤ i. Slow form: `naive.softmax_attention` with its band. Elsewhere a logit is −∞ and the
-    weight 0; far blocks are never computed. Shape: (..., L, e), dtype that of the inputs. Error:
-    exact to rounding, at any norm whose logits are finite. Cost: O(L (band + sinks + 64) (d + e));
-    memory, the result and a few blocks of 64 × 512 logits. Source: Nguyen et al. (2021), near
+    sinks: how many of the first keys shown are near for every row, whatever the band; a causal row
+    sees those j ≤ i. Slow form: `naive.softmax_attention` with its band. Elsewhere a logit is −∞
+    and the weight 0; far blocks are never computed. Shape: (..., L, e), dtype that of the inputs.
+    Error: exact to rounding, at any norm whose logits are finite. Cost: O(L (band + sinks + 64)
+    (d + e)); memory, the result and a few blocks of 64 × 512 logits, and with a mask q, k and v in
+    another order. Source: Nguyen et al. (2021), near
     field; sinks, Xiao et al. (2023), §3.2. Differs from the paper: −∞ outside the band, where
     softmax(band(·)) read as written has logit 0; and no L × L array, which its code holds.
     """
-    arguments = check_attention(q, k, v, key_mask)
-    xp, L = array_api_compat.array_namespace(q), q.shape[-2]
+    q, k, v, key_mask, _ = check_attention(q, k, v, key_mask)
+    xp = array_api_compat.array_namespace(q)
     check_tokens(q, k)
     near = _check_near(band, sinks, q.shape[-2])
 
@@ -74,7 +77,27 @@ def near_field(
         for _, rows in _near_rows(xp, q, k, v, key_mask, near, causal):
             yield rows.Sz
 
-    return each_head(sums, *arguments, work_per_head=_work(L, near))
+    def attend(*arguments):
+        return each_head(sums, *arguments, work_per_head=_work(q.shape[-2], near))
+
+    return _shown_first(attend, q, k, v, key_mask, causal)
+
+
+def _shown_first(attend, q, k, v, key_mask, causal):
+    """attend(q, k, v, key_mask) of tokens in order of counting, those shown before those hidden."""
+    if key_mask is None:
+        return attend(q, k, v, None)
+    xp = array_api_compat.array_namespace(q)
+    hidden = xp.astype(~key_mask, xp.int32)
+    at = xp.cumulative_sum(xp.ones_like(hidden), axis=-1)
+    order = xp.argsort(at + hidden * q.shape[-2], axis=-1)[..., None]  # (..., L, 1)
+    q, k, v = (xp.take_along_axis(x, order, axis=-2) for x in (q, k, v))
+    rows = attend(q, k, v, xp.take_along_axis(key_mask, order[..., 0], axis=-1))
+    rows = xp.take_along_axis(rows, xp.argsort(order, axis=-2), axis=-2)
+    if not causal:
+        return rows
+    later = xp.flip(xp.cumulative_sum(xp.flip(1 - hidden, axis=-1), axis=-1), axis=-1)
+    return xp.where((key_mask | (later == 0))[..., None], rows, xp.zeros_like(rows))
 
 
 def _work(L, near):
@@ -145,10 +168,10 @@ def joint_attention(
     """Σ_j w_ij v_j / Σ_j w_ij: w = e^{qᵀk/√d} where |i − j| ≤ band, e^{qᵀc/√d} beyond.
 
     Slow form: `naive.joint_attention`. Near and far keys share one denominator. sinks: how many of
-    the first keys are near for every row. c: the cluster centre nearest to k. Without `centres` all
-    far keys have one representative: the mean of all keys that the mask shows, without the sinks;
-    for a causal row, of those before its band. Shape: (..., L, e), dtype that of the
-    inputs. Error: near keys are exact to rounding, at any norm; a far weight is off by a factor
+    the first keys shown are near for every row. c: the cluster centre nearest to k. Without
+    `centres` all far keys have one representative: the mean of all keys that the mask shows,
+    without the sinks; for a causal row, of those before its band. Shape: (..., L, e), dtype that of
+    the inputs. Error: near keys are exact to rounding, at any norm; a far weight is off by a factor
     e^{qᵀ(k−c)/√d}. Cost: O(L (band + sinks + 64) (d + e)), and with centres O(L C (d + e)) more;
     memory, the result and, with centres, as much again. Source: this course; the parts are those of
     Nguyen et al. (2021), which blends two denominators; sinks, Xiao et al. (2023), §3.2.
@@ -163,7 +186,10 @@ def joint_attention(
     def sums(q, k, v, key_mask, _):
         return _mean_key_rows(q, k, v, key_mask, near, causal)
 
-    return each_head(sums, q, k, v, key_mask, work_per_head=_work(q.shape[-2], near))
+    def attend(*arguments):
+        return each_head(sums, *arguments, work_per_head=_work(q.shape[-2], near))
+
+    return _shown_first(attend, q, k, v, key_mask, causal)
 
 
 def joint_favor_attention(
@@ -290,8 +316,10 @@ def _joint(logs, q, k, v, key_mask, far, near, causal):
         for part, exact in _near_rows(xp, q, k, v, key_mask, near, causal):
             yield added(xp, exact, State(rows.c[..., part], rows.Sz[..., part, :])).Sz
 
-    work = _work(q.shape[-2], near)
-    return each_head(sums, q, k, v, key_mask, far, work_per_head=work)
+    def attend(*arguments):
+        return each_head(sums, *arguments, far, work_per_head=_work(q.shape[-2], near))
+
+    return _shown_first(attend, q, k, v, key_mask, causal)
 
 
 def _past_rows(xp, logs, q, k, v, key_mask, far, band, sinks=0):

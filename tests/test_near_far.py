@@ -3,6 +3,7 @@
 import itertools
 import tracemalloc
 
+import array_api_compat
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -71,15 +72,16 @@ def joint(way, d, of=near_far):
     rng = np.random.default_rng(5)
     if way in ("window", "mean key"):
         return of.joint_attention if way == "mean key" else of.near_field
-    if way == "clusters":
-        centres = rng.normal(size=(3, d))
-        return lambda q, *kv, **options: of.joint_attention(
-            q, *kv, centres=centres.astype(q.dtype), **options
-        )
-    W = rng.normal(size=(6, d))
-    return lambda q, k, v, band, **options: of.joint_favor_attention(
-        q, k, v, W.astype(q.dtype), band, **options
-    )
+    x = rng.normal(size=(3 if way == "clusters" else 6, d))
+
+    def attend(q, k, v, band, **options):
+        xp = array_api_compat.array_namespace(q)
+        far = xp.asarray(x, dtype=q.dtype)
+        if way == "clusters":
+            return of.joint_attention(q, k, v, band, centres=far, **options)
+        return of.joint_favor_attention(q, k, v, far, band, **options)
+
+    return attend
 
 
 each_way = pytest.mark.parametrize("way", ["mean key", "clusters", "features"])
@@ -119,6 +121,35 @@ def test_a_joint_row_forgets_what_is_masked(causal, way):
     np.testing.assert_array_equal(found, attend(q, *junk, 3, causal=causal, key_mask=mask))
     blind = attend(q, k, v, 3, causal=causal, key_mask=np.arange(80) > 40)
     assert (blind[:38] == 0).all() == causal
+
+
+@pytest.mark.parametrize(
+    ("way", "library"),
+    [
+        *itertools.product(
+            ("window", "mean key", "clusters", "features"), ("numpy", "array_api_strict", "torch")
+        ),
+        ("mean key", "jax.numpy"),  # which compiles each operation for each shape
+    ],
+)
+@each_causal
+def test_a_padded_text_has_the_rows_of_the_text_alone(way, causal, library):
+    """Padded on the left, on the right, not at all, and with holes; a band, and sinks, or both."""
+    of = pytest.importorskip(library, exc_type=ImportError)
+    L, d, j = 60, 6, np.arange(60)
+    mask = np.stack([j >= 9, j < 44, j >= 0, j % 5 != 3])[:, None]  # (4, 1, L)
+    q, k, v = (np.where(mask[..., None], x, np.nan) for x in qkv(L, lead=(4, 2)))
+    q = np.nan_to_num(q)
+    nears = {"band": 5, "sinks": 3}, {"band": 0, "sinks": 12}, {"band": 4}
+    for near in nears if library == "numpy" else nears[:1]:
+        given = (of.asarray(x, dtype=of.float32) for x in (q, k, v))
+        found = np.asarray(joint(way, d)(*given, causal=causal, key_mask=of.asarray(mask), **near))
+        for text in range(4):
+            seen = mask[text, 0]
+            alone = joint(way, d)(*(x[text][:, seen] for x in (q, k, v)), causal=causal, **near)
+            np.testing.assert_allclose(found[text][:, seen], alone, rtol=2e-4, atol=2e-5)
+        assert np.isfinite(found).all()
+        assert (found[0, :, :9] == 0).all() == causal  # rows before the text
 
 
 @pytest.mark.parametrize("name", ["centres", "W"])
