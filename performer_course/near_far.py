@@ -13,7 +13,7 @@ import math
 from typing import NamedTuple
 
 import array_api_compat
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from ._arguments import (
     VALUE_POWER,
@@ -22,12 +22,13 @@ from ._arguments import (
     check_keys,
     check_kind,
     check_lead,
+    check_mask,
     check_shape,
     check_tokens,
 )
 from ._blocks import THREADS_FROM, each_head, masked_part, steps, sum_dtype
 from ._causal import causal_chunk
-from ._shapes import Array, Directions, Key, OwnKey, OwnMask, OwnValue, Query, Rows, Value
+from ._shapes import Array, Directions, Key, Mask, OwnKey, OwnMask, OwnValue, Query, Rows, Value
 from ._stable import (
     State,
     added,
@@ -221,26 +222,29 @@ class Window(NamedTuple):
     """What later causal rows need of the keys so far: of constant size, however many there were.
 
     k, v: the first `sinks` keys and the last band + 1, with their values. gone: Σ [k, v, 1] over
-    the keys between, which have left the window: their mean is the mean key.
+    the keys between, which have left the window: their mean is the mean key. shown: after a prompt
+    with a mask, which of the keys count: texts of one batch may hold fewer than others.
     """
 
     k: Float[Array, "... n d"]
     v: Float[Array, "... n e"]
     gone: Float[Array, "... 1 d+e+1"]
+    shown: Bool[Array, "... n"] | None = None
 
 
-def window_state(k: Key, v: Value, band: int, *, sinks: int = 0) -> Window:
+def window_state(k: Key, v: Value, band: int, *, sinks: int = 0, key_mask: Mask = None) -> Window:
     """The Window after a prompt's keys, with which `follow_window` decodes.
 
     Shape: at most sinks + band + 1 keys, for each head of k and v, in their dtype; sums in float32
     at least. Error: exact to rounding. Cost: O(S (d + e)). Source: Xiao et al. (2023), §3.2; the
     sums are this course's.
     """
-    xp, (band, sinks) = check_keys(k, v, None), _check_near(band, sinks)
+    xp, (band, sinks) = check_keys(k, v, key_mask), _check_near(band, sinks)
     lead = check_lead(k, v, names="k and v")
     k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (k, v))
-    first = Window(k[..., :-1, :], v[..., :-1, :], 0.0)
-    return _appended(xp, first, k[..., -1:, :], v[..., -1:, :], band, sinks)
+    if key_mask is not None:
+        key_mask = xp.broadcast_to(key_mask, (*lead, k.shape[-2]))
+    return _trimmed(xp, Window(k, v, 0.0, key_mask), band, sinks)
 
 
 def follow_window(
@@ -266,16 +270,23 @@ def follow_window(
     xp, (band, sinks) = array_api_compat.array_namespace(q), _check_near(band, sinks)
     d, lead, heads = q.shape[-1], queries.shape[:-2], state.k.shape[-3:-2]
     k, v = (xp.broadcast_to(x, (*state.k.shape[:-2], *x.shape[-2:])) for x in (k, v))
+    if q.shape[-2] > 1 and not mean_key:  # the Window's tokens in front of the new ones: one text
+        state, n = _with_tokens(xp, state, k, v), state.k.shape[-2]
+        own = xp.zeros((*lead, n, d), dtype=q.dtype, device=array_api_compat.device(q))
+        near = {"sinks": sinks, "causal": True, "key_mask": state.shown}
+        rows = near_field(xp.concat([own, queries], axis=-2), state.k, state.v, band, **near)
+        return _trimmed(xp, state, band, sinks), rows[..., n:, :]
     # The n query heads that share a key head see the same keys: rows of one product, (..., n, d).
     shape = (*lead[:-1], *heads, math.prod(lead[-1:]) // (math.prod(heads) or 1), d)
-    dtype, rows = sum_dtype(xp, *state, q, k, v), []
+    dtype, rows = sum_dtype(xp, *state[:3], q, k, v), []
     for i in range(q.shape[-2]):
         here = slice(i, i + 1)
-        state = _appended(xp, state, k[..., here, :], v[..., here, :], band, sinks)
-        keys, values, _ = masked_part(xp, state.k, state.v, None, slice(None), dtype)
+        state = _with_tokens(xp, state, k[..., here, :], v[..., here, :])
+        state = _trimmed(xp, state, band, sinks)
+        keys, values, seen = masked_part(xp, *state[:2], state.shown, slice(None), dtype)
         query = xp.astype(xp.reshape(queries[..., i, :], shape), dtype, copy=False) / math.sqrt(d)
-        sums = logits_of(xp, query, keys, None, None)
-        sums = weighted_sums(xp, sums, values_and_ones(xp, values))
+        sums = logits_of(xp, query, keys, None, seen)
+        sums = weighted_sums(xp, sums, values_and_ones(xp, values, seen))
         if mean_key:
             mean = normalised(xp, state.gone)[..., :d]  # (..., 1, d)
             sums = _with_mean(xp, sums, xp.sum(query * mean, axis=-1), state.gone[..., d:])
@@ -283,16 +294,39 @@ def follow_window(
     return state, xp.astype(xp.concat(rows, axis=-2), xp.result_type(q, k, v), copy=False)
 
 
-def _appended(xp, state, k, v, band, sinks):
-    """The Window after one more token: a key before its band joins the sums, but no sink does."""
-    gone = slice(sinks, max(sinks, state.k.shape[-2] - band))
-    dtype = sum_dtype(xp, state.k, state.v, k, v)
-    keys, values, _ = masked_part(xp, state.k, state.v, None, gone, dtype)
-    sums = xp.concat([keys, values_and_ones(xp, values)], axis=-1)
-    sums = state.gone + xp.sum(sums, axis=-2, keepdims=True)
-    pairs = (state.k, k), (state.v, v)
-    parts = ([old[..., :sinks, :], old[..., gone.stop :, :], new] for old, new in pairs)
-    return Window(*(xp.concat(part, axis=-2) for part in parts), sums)
+def _with_tokens(xp, state, k, v):
+    """The Window with more keys and values behind its own, all of them shown."""
+    keys, values = (xp.concat(x, axis=-2) for x in ((state.k, k), (state.v, v)))
+    shown = state.shown
+    if shown is not None:
+        new = xp.ones(k.shape[:-1], dtype=xp.bool, device=array_api_compat.device(shown))
+        shown = xp.concat([shown, new], axis=-1)
+    return Window(keys, values, state.gone, shown)
+
+
+def _trimmed(xp, state, band, sinks):
+    """The Window of the first `sinks` keys shown and the last band + 1; the sums get the others."""
+    S, most, shown = state.k.shape[-2], sinks + band + 1, state.shown
+    dtype = sum_dtype(xp, state.k, state.v)
+    if shown is None:
+        gone = slice(sinks, max(sinks, S - band - 1))
+        keys, values, _ = masked_part(xp, state.k, state.v, None, gone, dtype)
+        left = xp.concat([keys, values_and_ones(xp, values)], axis=-1)
+        parts = ([x[..., :sinks, :], x[..., gone.stop :, :]] for x in state[:2])
+        k, v = (xp.concat(part, axis=-2) for part in parts)
+    else:
+        n = xp.cumulative_sum(xp.astype(shown, xp.int32), axis=-1)
+        stays = shown & ((n <= sinks) | (n >= n[..., -1:] - band))
+        keys, values, left = masked_part(xp, state.k, state.v, shown & ~stays, slice(None), dtype)
+        left = xp.concat([keys, values_and_ones(xp, values, left)], axis=-1)
+        at = xp.cumulative_sum(xp.ones_like(n), axis=-1) + S * xp.astype(stays, xp.int32)
+        order = xp.argsort(at, axis=-1)[
+            ..., max(0, S - most) :
+        ]  # hidden keys, then those that stay
+        k, v = (xp.take_along_axis(x, order[..., None], axis=-2) for x in state[:2])
+        shown = xp.take_along_axis(stays, order, axis=-1)
+        k, v = (xp.where(shown[..., None], x, xp.zeros_like(x)) for x in (k, v))
+    return Window(k, v, state.gone + xp.sum(left, axis=-2, keepdims=True), shown)
 
 
 def _check_window(state, k, v):
@@ -302,6 +336,8 @@ def _check_window(state, k, v):
     check_shape(state.k, "state.k", (*lead, "n", d), k, "k", power=VALUE_POWER)
     check_shape(state.v, "state.v", (*lead, state.k.shape[-2], e), v, "v", power=VALUE_POWER)
     check_shape(state.gone, "state.gone", (*lead, 1, d + e + 1), v, "v", power=VALUE_POWER)
+    if state.shown is not None:
+        check_mask(state.shown, state.k, "state.k")
 
 
 def _joint(logs, q, k, v, key_mask, far, near, causal):

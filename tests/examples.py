@@ -27,6 +27,7 @@ HOST = {
     "data",
     "drawings",
     "figures",
+    "huggingface",
     "language",
     "paper",
     "projections",

@@ -25,6 +25,7 @@ def test_the_package_imports_no_extra():
     ("module", "missing", "extra"),
     [
         ("pytorch", "torch", "torch"),
+        ("huggingface", "transformers", "huggingface"),
         ("figures", "matplotlib", "lessons"),
         ("figures", "PIL", "lessons"),
         ("training", "optax", "training"),
