@@ -38,7 +38,7 @@ def softmax_attention(
     logits = q @ xp.matrix_transpose(k) / math.sqrt(q.shape[-1])
     if band is None:
         return _softmax(logits, _visible(logits, causal, key_mask)) @ v
-    check_tokens(q, k)
+    band, sinks = _counts(q, k, band, sinks)
     return _near_and(xp, None, q, k, v, band, sinks, causal, key_mask)
 
 
@@ -95,6 +95,7 @@ def joint_attention(
     """
     far = [] if centres is None else [centres]
     xp, (q, k, v, key_mask, centres) = _checked(q, k, v, key_mask, *far, called="centres")
+    band, sinks = _counts(q, k, band, sinks)
     t = q @ xp.matrix_transpose(k)
     if centres is None:
         near = _near(t, key_mask, band if causal else -1, sinks)  # all-to-all, of all but the sinks
@@ -128,8 +129,15 @@ def joint_favor_attention(
     Source: this course, lesson 18.
     """
     xp, (q, k, v, key_mask, W) = _checked(q, k, v, key_mask, W)
+    band, sinks = _counts(q, k, band, sinks)
     far = _log_weights(xp, q, k, W) - math.log(W.shape[-2])
     return _near_and(xp, far, q, k, v, band, sinks, causal, key_mask)
+
+
+def _counts(q, k, band, sinks):
+    """(band, sinks) as integers ≥ 0. Raises: ValueError, also unless there are L keys."""
+    check_tokens(q, k)
+    return check_count(band, "band", least=0), check_count(sinks, "sinks", least=0)
 
 
 def _near_and(xp, far, q, k, v, band, sinks, causal, key_mask):
@@ -156,8 +164,8 @@ def _near(weights, key_mask, band, sinks):
         last = xp.sum(shown, axis=-1, keepdims=True)
         after = last + xp.cumulative_sum(hidden, axis=-1)
         at = xp.where(key_mask, xp.cumulative_sum(shown, axis=-1), after) - 1
-    near = xp.abs(at[..., None, :] - at[..., :, None]) <= check_count(band, "band", least=-1)
-    return near | (at < check_count(sinks, "sinks", least=0))[..., None, :]
+    near = xp.abs(at[..., None, :] - at[..., :, None]) <= band
+    return near | (at < sinks)[..., None, :]
 
 
 def _checked(q, k, v, key_mask, *W, **options):

@@ -16,15 +16,17 @@ import array_api_compat
 from jaxtyping import Bool, Float
 
 from ._arguments import (
+    LOSSY,
     VALUE_POWER,
     check_attention,
     check_count,
     check_keys,
     check_kind,
     check_lead,
-    check_mask,
+    check_library,
     check_shape,
     check_tokens,
+    is_kind,
 )
 from ._blocks import THREADS_FROM, each_head, masked_part, steps, sum_dtype
 from ._causal import causal_chunk
@@ -250,7 +252,8 @@ def window_state(k: Key, v: Value, band: int, *, sinks: int = 0, key_mask: Mask 
     sums are this course's.
     """
     xp, (band, sinks) = check_keys(k, v, key_mask), _check_near(band, sinks)
-    lead = check_lead(k, v, names="k and v")
+    masks = [] if key_mask is None else [key_mask[..., None]]
+    lead = check_lead(k, v, *masks, names="k, v and key_mask" if masks else "k and v")
     k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (k, v))
     if key_mask is not None:
         key_mask = xp.broadcast_to(key_mask, (*lead, k.shape[-2]))
@@ -346,8 +349,13 @@ def _check_window(state, k, v):
     check_shape(state.k, "state.k", (*lead, "n", d), k, "k", power=VALUE_POWER)
     check_shape(state.v, "state.v", (*lead, state.k.shape[-2], e), v, "v", power=VALUE_POWER)
     check_shape(state.gone, "state.gone", (*lead, 1, d + e + 1), v, "v", power=VALUE_POWER)
-    if state.shown is not None:
-        check_mask(state.shown, state.k, "state.k")
+    shown, expected = state.shown, tuple(state.k.shape[:-1])
+    if shown is not None:
+        good = array_api_compat.is_array_api_obj(shown) and not isinstance(shown, LOSSY)
+        good = good and tuple(shown.shape) == expected
+        if not (good and is_kind(check_library(v, shown, "v and state.shown"), shown, "bool")):
+            got = f"{getattr(shown, 'dtype', type(shown))} of shape {getattr(shown, 'shape', '?')}"
+            raise ValueError(f"state.shown must be None, or boolean of shape {expected}, got {got}")
 
 
 def _joint(logs, q, k, v, key_mask, far, near, causal):
