@@ -163,3 +163,5 @@ def weight_on_sinks(measure):
         v = rng.normal(size=(L, e)) * rng.choice([0.1, 1.0], size=(L, 1), p=[0.3, 0.7])
         given.append((q, k, v * rng.uniform(0.5, 2, size=(L, 1)), fraction))
     compare(lambda *x: numbers(measure(*x)), held(), given, MARKS, case="{0.shape[0]} tokens")
+    given = [(q[:4], k[:4], np.array([[2.0], [2.0], [1.0], [2.0]]), 0.5)]
+    compare(measure, held(), given, otherwise="shorter than the fraction, not just as short.")
