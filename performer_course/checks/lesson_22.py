@@ -21,15 +21,9 @@ def kept(
 
 HYBRIDS = [
     (kept(both=1), "each token has a key and a value."),
-    (
-        kept(of=lambda heads, keys: heads),
-        "a key and a value per key head, not per query head.",
-    ),
+    (kept(of=lambda heads, keys: heads), "a key and a value per key head, not per query head."),
     (kept(of=lambda heads, keys: 1), "each key head has keys and values of its own."),
-    (
-        kept(lambda L, near, sinks: near + sinks),
-        "a short text has only L tokens.",
-    ),
+    (kept(lambda L, near, sinks: near + sinks), "a short text has only L tokens."),
     (kept(lambda L, near, sinks: min(L, near)), "the sinks are kept beside the window."),
     (kept(lambda L, near, sinks: min(L, near) + sinks), "sinks inside the window count once."),
     (kept(lambda L, near, sinks: L), "a converted layer keeps the window and the sinks alone."),
@@ -68,10 +62,7 @@ PAIRS = [
     (paired(lambda a, b: a - b), "tokens of a window are not independent: one number per window."),
     (unpaired, "both methods read the same windows: take the spread of the differences."),
     (paired(ddof=0), "divide by n − 1 in the standard deviation: ddof=1."),
-    (
-        paired(root=lambda n: 1),
-        "divide the standard deviation by the root of n.",
-    ),
+    (paired(root=lambda n: 1), "divide the standard deviation by the root of n."),
     (paired(root=lambda n: n), "divide by the root of n, not by n."),
     (paired(lambda a, b: (b - a).mean(axis=1)), "a − b, not b − a."),
     (paired(lambda a, b: (a - b).sum(axis=1)), "the mean difference of a window, not the sum."),
