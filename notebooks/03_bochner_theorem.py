@@ -306,7 +306,7 @@ exact = to_host(kernels.gaussian(delta, origin))[:, 0]
 
 # %% [markdown]
 # **Before you run this:** each single cosine goes up and down between $-1$ and 1 for ever. How far from the bell of the
-# Gaussian kernel does the mean of 2,000 cosines typically get between $r = 0$ and $r = 5$: 0.2, 0.02 or 0.002? The
+# Gaussian kernel does the mean of 2,000 cosines typically get between $r = 0$ and $r = 5$: 0.002, 0.02 or 0.2? The
 # variance formula helps.
 
 # %% tags=["answer"]

@@ -392,8 +392,8 @@ print(f"baseline: the mean of f {f_test.std():24.3f}")
 # points, it contributes an error of at most about $\sqrt{F/n}$.
 #
 # **Before you run this:** ridge regression learns $f$ with the exact kernel from 3,000 points, or with 256 random
-# features from 100,000. Is the test error of random features larger than the error of the exact solution, about the
-# same, or less than half of it?
+# features from 100,000. Is the test error of random features less than half of the error of the exact solution,
+# about the same, or larger?
 
 # %% tags=["answer"]
 gamma, alpha, _ = results["RBFSampler", 10_000]

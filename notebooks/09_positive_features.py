@@ -59,7 +59,7 @@ from performer_course.figures import COLORS, compared, show
 # directions around $2z$.
 #
 # **Before you run this:** let $\|z\| = 3$. By symmetry, half of the mean comes from directions that lie beyond $z$.
-# What fraction of all directions lies there: one in two, one in twenty, or less than one in five hundred?
+# What fraction of all directions lies there: less than one in five hundred, one in twenty, or one in two?
 
 # %% tags=["answer"]
 u = np.random.default_rng(0).normal(size=1_000_000)  # the coordinate of ω along z
@@ -260,7 +260,7 @@ show(
 # own, and measures the MSE of a single direction by the mean of these 1,000 squared errors.
 #
 # **Before you run this:** let $\|z\| = 3$, where by the formula the mean of 1,000 directions has a relative error
-# of 2.8. Is a typical measured MSE close to the true one, a third of it, or less than a hundredth of it?
+# of 2.8. Is a typical measured MSE less than a hundredth of the true one, a third of it, or close to it?
 
 # %% tags=["answer"]
 rng = np.random.default_rng(4)
@@ -435,7 +435,7 @@ for (name, L, d), (q, k, _, (mean_q, mean_k)) in list(kinds.items())[-3:]:
 
 # %% [markdown]
 # **Before you run this:** with $F = 4$, 15 and 187 positive features per head, will the median normalised error on
-# these heads be of the order of 0.01, of 1, or of 100 and more, as with cosines? Remember what kind of mean the output
+# these heads be of the order of 0.01, of 1, or of 100 and more as with cosines? Remember what kind of mean the output
 # is.
 
 

@@ -197,7 +197,7 @@ print(f"with zeros {np.mean(outside):.1%} ± {np.std(outside):.1%} of the weight
 #
 # **Before you run this:** for the antibody heads, the windows hold up to 31 of 122 keys, and you saw how much of the
 # weight is in the nearest quarter of the keys. In how many of the twelve cases is the window better than
-# $\operatorname{mean}(V)$: in all, in eight or in four?
+# $\operatorname{mean}(V)$: in four, in eight or in all?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]

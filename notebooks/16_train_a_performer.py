@@ -760,7 +760,7 @@ print(f"and {worst[1]:.3f} above the softmax that was trained as long")
 # one order of the text. We print the bits and the fraction of the benefit that is kept.
 #
 # **Before you run this:** the longer the decoder trains, the more bits its attention saves. Does the fraction of this
-# benefit that 64 dense directions keep grow, stay or fall?
+# benefit that 64 dense directions keep fall, stay or grow?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
