@@ -387,8 +387,8 @@ asked("none exact, window 256 + 4", (), "window 256 + 4")
 
 # %% [markdown] tags=["answer"]
 # It does not come through: without exact layers the first digit costs 2.94 nats, more than the 2.30 of a guess. When a
-# token is read, the model cannot know what will be asked, so every token in between would have to carry all six keys
-# along.
+# token is read, the model cannot know what will be asked. So, long before anybody asks, some token in every 63 would
+# have to carry each of the six keys along, from layer to layer. Presumably nothing has taught the model to do that.
 
 # %% [markdown]
 # Is this the work of all layers, or of a few? We convert one layer at a time to window 64 + 4, in a sequence of its
