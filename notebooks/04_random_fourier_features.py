@@ -465,10 +465,10 @@ show(
 # dimensions, with noise larger than the signal, 256 random features with 100,000 points beat a tuned Gram matrix of
 # 3,000.**
 #
-# So how many waves are enough for a regression? Fewer than for the kernel. With 256 features an entry of the Gram
-# matrix can have an RMS error of up to $1/\sqrt{256} \approx 0.06$, which is more than the median test error after
-# 100,000 points. The reason is that a regression only needs functions that can be combined into $f$. It does not need
-# every entry of the Gram matrix to be accurate.
+# So how many waves are enough for a regression? As many as it takes for functions that can be combined into $f$. The
+# entries of the Gram matrix need not be accurate: with 256 features an entry can have an RMS error of up to
+# $1/\sqrt{256} \approx 0.06$, and yet more points bring the prediction closer to $f$. It need not be close to the exact
+# solution of the same points.
 #
 # We have replaced a kernel by a mean over a few random waves, so that each point has its own few numbers, and
 # $\Phi^\top\Phi$ is a sum over single points, with no term for a pair of points. Attention will need exactly this
