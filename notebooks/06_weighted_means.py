@@ -434,7 +434,7 @@ for name, (q, k, v) in heads.items():
 # %% [markdown] tags=["answer"]
 # Only for the near head, where the 33 keys of the window, out of 1,500, leave a normalised error of 0.05. For the
 # other two heads the same window is worse than knowing nothing of the query. With 64 positions on each side the
-# content head also does well, but such a window is wider than its whole chain.
+# content head also does well, but such a window keeps most of the pairs of so short a chain.
 
 # %% [markdown]
 # The keys that a window leaves out are also missing from its denominator. Lesson 14 keeps
