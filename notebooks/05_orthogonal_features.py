@@ -221,7 +221,7 @@ for m in (4, 8, 16):
 # nearly equal vectors would lose digits. If $g_1$ is the first entry of $g$, we therefore have
 # $R_{11} = -\operatorname{sign}(g_1)\, \|g\|$, and the first column of $Q$ is $g / R_{11}$.
 #
-# **Before you run this:** LAPACK factors 400 Gaussian matrices as $G = QR$. In how many of the draws is the first
+# **Before you run this:** LAPACK factors 20,000 Gaussian matrices as $G = QR$. In how many of the draws is the first
 # entry of the first column of $Q$ positive: in none of them, in half, or in all?
 
 # %% tags=["answer"]
