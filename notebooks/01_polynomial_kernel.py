@@ -382,7 +382,7 @@ show(
 # pixels does not change when both change their sign: $(-x_i)(-x_j) = x_i x_j$. **The kernel $(x^\top y)^2$ does not see
 # the sign of an image, so it reads negatives as well as prints.**
 #
-# Attention compares all pairs of tokens, and each comparison is the value of a kernel: an inner product of features
+# Attention compares all pairs of words, and each comparison is the value of a kernel: an inner product of features
 # that we need not write down. Lesson 02 asks which functions are such inner products.
 #
 # ## Take away

@@ -469,7 +469,7 @@ for name, function in (("tent", tent), ("arch", arch)):
 # the arch is an *indefinite function*. A negative weight cannot be a probability, so no random frequencies have the
 # arch as the mean of their cosines.
 #
-# Attention compares all pairs of tokens, and each comparison is the value of a kernel. We now know that a continuous
+# Attention compares all pairs of words, and each comparison is the value of a kernel. We now know that a continuous
 # kernel of $x - y$ with $k(0) = 1$ is the mean of random waves, and lesson 04 estimates this mean from a few waves and
 # turns them into features.
 #

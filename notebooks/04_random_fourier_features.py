@@ -460,6 +460,7 @@ show(
 
 # %% [markdown]
 # With 10,000 points `Nystroem` is usually ahead of random features, because its own features are built from the data.
+# In attention it would have to see keys before they arrive.
 #
 # Fourier features win here because they can use more data in about the same time. **On synthetic points in three
 # dimensions, with noise larger than the signal, 256 random features with 100,000 points beat a tuned Gram matrix of

@@ -398,10 +398,11 @@ show(
 # features (9 at $d = 8$, 65 at $d = 64$), and from their keys we subtract the sample's mean key, as in lesson 08.
 #
 # We judge the eight heads of lesson 16's *decoder after 12,000 steps*, six *antibody* heads (the easiest and the
-# hardest for such features in each of three blocks), and two *speech* heads. The figure also shows made-up tokens:
-# independent and aligned ones as in lesson 08, and *short* ones, which are independent and a quarter as long. What
-# should we expect? By section 4 a typical weight needs about $10\, e^{\|z\|^2/2}$ directions, and the next table
-# compares this number, for the median $\|z\|^2$ of all pairs after the shift, with the $F$ that we can afford.
+# hardest for such features in each of three blocks, as layers are called), and two *speech* heads. The figure also
+# shows made-up tokens: independent and aligned ones as in lesson 08, and *short* ones, which are independent and a
+# quarter as long. What should we expect? By section 4 a typical weight needs about $10\, e^{\|z\|^2/2}$ directions, and
+# the next table compares this number, for the median $\|z\|^2$ of all pairs after the shift, with the $F$ that we can
+# afford.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 # q, k and v (heads, inputs, L, d) of each kind, and the mean query and mean key of a sample
@@ -414,8 +415,8 @@ for name in ("independent", "aligned"):
     for L, d in ((2048, 8), (512, 64)):
         q, k, v = rng.normal(size=(3, 4, 1, L, d))  # four heads, each with one input
         kinds[name, L, d] = k if name == "aligned" else q, k, v, (0, 0)
-of = [a.reshape(8, 32, 32, 8) for a in data.learned("late")]  # (heads, windows of text, L, d)
-means = [a[:, 16:].mean(axis=(1, 2))[:, None, None] for a in of[:2]]  # from other windows
+of = [a.reshape(8, 32, 32, 8) for a in data.learned("late")]  # (heads, texts, L, d)
+means = [a[:, 16:].mean(axis=(1, 2))[:, None, None] for a in of[:2]]  # from other texts
 kinds[DECODER, 32, 8] = *(a[:, :16] for a in of), means
 q, k, v = data.antibody_heads()
 means = [a.mean(axis=2, keepdims=True)[:, ::-1] for a in (q, k)]  # from the other chain

@@ -178,21 +178,14 @@ def largest(s):
     return s[:1].sum()
 
 
-def above(A, threshold):
-    return (np.linalg.svd(A, compute_uv=False) > threshold).sum()
-
-
 RANKS = [
     (lambda A, eps: least_rank(A, eps) + 1, "one fewer is enough: the error begins at σ_F+1."),
     (lambda A, eps: least_rank(A, eps) - 1, "one more is needed: is F counted from 0?"),
     (lambda A, eps: least_rank(A, eps**0.5), "compare the sum of squares with ε², not with ε."),
     (lambda A, eps: least_rank(A, eps**2), "compare the norm with ε, not with ε²."),
     (partial(least_rank, rest=largest), "use all singular values after σ_F, not just one."),
-    (above, "not how many σ exceed ε: all that are left out count."),
-    (
-        lambda A, eps: above(A, eps * np.linalg.norm(A, 2)),
-        "not how many σ exceed ε σ₁: all that are left out count.",
-    ),
+    (np.linalg.matrix_rank, "not how many σ exceed ε: all that are left out count together."),
+    (lambda A, eps: np.linalg.matrix_rank(A, rtol=eps), "not a threshold of ε σ₁ for each σ."),
     (lambda A, eps: least_rank(A, eps - 1e-9), "an error of exactly ε‖A‖ is allowed."),
     (partial(least_rank, rest=np.sum, norm=np.sum), "add the squares of the singular values."),
     (partial(least_rank, norm=lambda s: 1.0), "the error is relative: divide by ‖A‖."),

@@ -10,18 +10,14 @@ from ._judge import check, compare
 
 
 def first_length(
-    near=lambda i, n: np.minimum(i + 1, n),
-    every=lambda i: i + 1,
-    keys=lambda w, s: w + s,
-    enough=np.less_equal,
-    away=0,
+    near=lambda i, n: np.minimum(i + 1, n), keys=lambda w, s: w + s, enough=np.less_equal, away=0
 ):
     """The search for the least L whose rows see few enough pairs; the defaults are right."""
 
     def search(window, sinks, fraction):
         i = np.arange(40_000)
         pairs = near(i, keys(window, sinks)) + 0 * i
-        good = enough(pairs.cumsum(), fraction * (every(i) + 0 * i).cumsum())
+        good = enough(pairs.cumsum(), fraction * (i + 1).cumsum())
         return int(np.flatnonzero(~good)[-1]) + 2 + away  # all longer texts are good
 
     return search
@@ -78,10 +74,7 @@ QUERIES = [
     (part(far=lambda gap, w: gap > w), "the window has `window` keys, the query's own included."),
     (part(far=lambda gap, w: gap >= 0), "keys in the window do not count."),
     (part(root=lambda d: 1), "the logits are qᵀk/√d: the root of d is missing."),
-    (
-        part(far=lambda gap, w: abs(gap) >= w, later=True),
-        "a causal row has no weight on later keys.",
-    ),
+    (part(far=lambda gap, w: abs(gap) >= w, later=True), "a causal row sees no later keys."),
     (part(later=True), "causal: take the softmax over the keys 0 to i alone."),
     (part(over=np.greater_equal), "exactly half of the weight is not enough."),
     (part(of=np.sum), "return the fraction of the queries, not their number."),
