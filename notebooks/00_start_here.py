@@ -4,7 +4,8 @@
 # > **20 minutes.** Needs: the course installed (`make lab` does it), pencil and paper.
 # >
 # > Afterwards you know what the course is about, in one formula, whether you are ready for it, and which lessons
-# > you want to read. Run each cell with Shift + Enter. After a break, choose *Run ▸ Run All Above Selected Cell*.
+# > to read. Run each cell with Shift + Enter, without opening folded ones. After a break, choose *Run ▸ Run All Above
+# > Selected Cell*.
 #
 # In a transformer, the network behind today's language models, each word of a text looks at the other words to find
 # those that matter to it, a step called *attention*. A text twice as long has four times as many pairs of words, so

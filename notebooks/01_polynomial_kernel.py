@@ -117,7 +117,7 @@ print(f"the plane gets {(value * labels > 0).sum()} of 200 right")
 # The plane gets all 200 points right.
 #
 # **Before you run this:** the three features are computed from only two numbers, so all lifted points lie on a surface.
-# Is it a plane, a sphere or a cone? (Which equation do $x_1^2$, $\sqrt2\, x_1 x_2$ and $x_2^2$ always satisfy?)
+# Is it a sphere, a cone or a plane? (Which equation do $x_1^2$, $\sqrt2\, x_1 x_2$ and $x_2^2$ always satisfy?)
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 height, turn = np.meshgrid(np.linspace(0, 1.35, 10), np.linspace(0, np.pi, 33))  # x₁² + x₂², angle
@@ -332,7 +332,7 @@ def read(known, names, new, degree):
 # smallest and the largest.
 #
 # **Before you run this:** degree 1 reads more than 0.9 of the digits correctly. What fraction of a mixture of digits and
-# their negatives will it read: 0.9, a half or a quarter? And what fraction will degree 2 read?
+# their negatives will it read: a quarter, a half or 0.9? And what fraction will degree 2 read?
 
 # %% tags=["answer"]
 for kind in ("prints", "mixture"):
@@ -382,7 +382,7 @@ show(
 # pixels does not change when both change their sign: $(-x_i)(-x_j) = x_i x_j$. **The kernel $(x^\top y)^2$ does not see
 # the sign of an image, so it reads negatives as well as prints.**
 #
-# Attention compares all pairs of tokens, and each comparison is the value of a kernel: an inner product of features
+# Attention compares all pairs of words, and each comparison is the value of a kernel: an inner product of features
 # that we need not write down. Lesson 02 asks which functions are such inner products.
 #
 # ## Take away

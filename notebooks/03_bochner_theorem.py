@@ -306,7 +306,7 @@ exact = to_host(kernels.gaussian(delta, origin))[:, 0]
 
 # %% [markdown]
 # **Before you run this:** each single cosine goes up and down between $-1$ and 1 for ever. How far from the bell of the
-# Gaussian kernel does the mean of 2,000 cosines typically get between $r = 0$ and $r = 5$: 0.2, 0.02 or 0.002? The
+# Gaussian kernel does the mean of 2,000 cosines typically get between $r = 0$ and $r = 5$: 0.002, 0.02 or 0.2? The
 # variance formula helps.
 
 # %% tags=["answer"]
@@ -469,7 +469,7 @@ for name, function in (("tent", tent), ("arch", arch)):
 # the arch is an *indefinite function*. A negative weight cannot be a probability, so no random frequencies have the
 # arch as the mean of their cosines.
 #
-# Attention compares all pairs of tokens, and each comparison is the value of a kernel. We now know that a continuous
+# Attention compares all pairs of words, and each comparison is the value of a kernel. We now know that a continuous
 # kernel of $x - y$ with $k(0) = 1$ is the mean of random waves, and lesson 04 estimates this mean from a few waves and
 # turns them into features.
 #

@@ -392,8 +392,8 @@ print(f"baseline: the mean of f {f_test.std():24.3f}")
 # points, it contributes an error of at most about $\sqrt{F/n}$.
 #
 # **Before you run this:** ridge regression learns $f$ with the exact kernel from 3,000 points, or with 256 random
-# features from 100,000. Is the test error of random features larger than the error of the exact solution, about the
-# same, or less than half of it?
+# features from 100,000. Is the test error of random features less than half of the error of the exact solution,
+# about the same, or larger?
 
 # %% tags=["answer"]
 gamma, alpha, _ = results["RBFSampler", 10_000]
@@ -460,15 +460,16 @@ show(
 
 # %% [markdown]
 # With 10,000 points `Nystroem` is usually ahead of random features, because its own features are built from the data.
+# In attention it would have to see keys before they arrive.
 #
 # Fourier features win here because they can use more data in about the same time. **On synthetic points in three
 # dimensions, with noise larger than the signal, 256 random features with 100,000 points beat a tuned Gram matrix of
 # 3,000.**
 #
-# So how many waves are enough for a regression? Fewer than for the kernel. With 256 features an entry of the Gram
-# matrix can have an RMS error of up to $1/\sqrt{256} \approx 0.06$, which is more than the median test error after
-# 100,000 points. The reason is that a regression only needs functions that can be combined into $f$. It does not need
-# every entry of the Gram matrix to be accurate.
+# So how many waves are enough for a regression? As many as it takes for functions that can be combined into $f$. The
+# entries of the Gram matrix need not be accurate: with 256 features an entry can have an RMS error of up to
+# $1/\sqrt{256} \approx 0.06$, and yet more points bring the prediction closer to $f$. It need not be close to the exact
+# solution of the same points.
 #
 # We have replaced a kernel by a mean over a few random waves, so that each point has its own few numbers, and
 # $\Phi^\top\Phi$ is a sum over single points, with no term for a pair of points. Attention will need exactly this

@@ -221,8 +221,8 @@ for m in (4, 8, 16):
 # nearly equal vectors would lose digits. If $g_1$ is the first entry of $g$, we therefore have
 # $R_{11} = -\operatorname{sign}(g_1)\, \|g\|$, and the first column of $Q$ is $g / R_{11}$.
 #
-# **Before you run this:** LAPACK factors 400 Gaussian matrices as $G = QR$. In how many of the draws is the first
-# entry of the first column of $Q$ positive: in all of them, in half of them, or in none?
+# **Before you run this:** LAPACK factors 20,000 Gaussian matrices as $G = QR$. In how many of the draws is the first
+# entry of the first column of $Q$ positive: in none of them, in half, or in all?
 
 # %% tags=["answer"]
 rng = np.random.default_rng(0)
@@ -302,7 +302,7 @@ print(f"mean of the cosines at r = 2.5, d = 4: χ lengths {gauss:.2f}, lengths �
 # smaller. Under the third rule, as under the first, each row alone is $\mathcal{N}(0, I)$ and the rows are orthogonal.
 #
 # **Before you run this:** at $r = 1$ with $m = d = 16$, how much of the gain of orthogonal directions is left if all
-# rows share one χ length: all of it, half of it, or none?
+# rows share one χ length: none of it, half of it, or all?
 
 # %% tags=["answer"]
 rules = {"chi": orthogonal, "fixed": theory.fixed_norm_mse, "shared": theory.shared_norm_variance}

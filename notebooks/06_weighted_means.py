@@ -243,9 +243,8 @@ print("differs from attention.softmax_attention by less than 1e-12:", bool(gap <
 # $\mathbb{E} q_c^2\, \mathbb{E} k_c^2 = 1$ because $q_c$ and $k_c$ are independent. So $q^\top k$ has variance $d$.
 # Divided by $\sqrt d$ it has variance 1 at any width $d$, at least until training makes queries and keys longer.
 #
-# A number by which scores are divided before the softmax is called its *temperature*. The lower the temperature, the
-# more of the weight goes to the largest score, and the higher it is, the more equal are the weights. The temperature
-# of scaled dot-product attention is $\sqrt d$.
+# A number by which scores are divided before the softmax is called its *temperature*. The higher the temperature, the
+# more equal are the weights. The temperature of scaled dot-product attention is $\sqrt d$.
 #
 # **Before you run this:** queries and keys have $d = 256$ independent entries of variance 1, so a score has a
 # standard deviation of 16. Of the 64 weights of a query, how large is the largest on average without the division by
@@ -331,6 +330,9 @@ show(
 # - *content*, from the antibody model, attends to tokens with a certain content, wherever they are;
 # - *near*, from the speech model, attends to moments close to its own;
 # - *spread*, also from the speech model, spreads its weight over a large part of the recording.
+#
+# How can *near* tell? A token's vector, or a rotation of its query and key, depends on its position (lesson 07). So a
+# score can fall with the distance.
 #
 # How many keys does a query attend to, if none of the weights is zero? The *effective number of keys* of query $i$ is
 # $1/\sum_j w_{ij}^2$. If $n$ keys share the weight equally, the sum is $n \cdot 1/n^2 = 1/n$, so the effective number
@@ -434,7 +436,7 @@ for name, (q, k, v) in heads.items():
 # %% [markdown] tags=["answer"]
 # Only for the near head, where the 33 keys of the window, out of 1,500, leave a normalised error of 0.05. For the
 # other two heads the same window is worse than knowing nothing of the query. With 64 positions on each side the
-# content head also does well, but such a window is wider than its whole chain.
+# content head also does well, but such a window keeps most of the pairs of so short a chain.
 
 # %% [markdown]
 # The keys that a window leaves out are also missing from its denominator. Lesson 14 keeps

@@ -242,7 +242,7 @@ show(
 
 # %% [markdown]
 # **Before you run this:** let all values of this head be 1. What is the mean of its outputs with the padding mask? And
-# what is it without a mask, if the four padding tokens have zeros in $v$: more than 1, exactly 1 or less?
+# what is it without a mask, if the four padding tokens have zeros in $v$: less than 1, exactly 1 or more?
 
 # %% tags=["answer"]
 ones = np.ones((15, 1))

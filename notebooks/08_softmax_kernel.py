@@ -99,8 +99,8 @@ for degrees, row, four in zip((0, 45, 90, 135, 180), y, np.transpose(estimates),
 # zero at $r = 0$. Compare it with the baseline that always answers 0, whose relative error is 1: where $\eta$ is above
 # 1, the answer 0 is better than our estimate, and even the sign of the estimate is in doubt.
 #
-# **Before you run this:** let $y$ turn away from $x$ again, both of length 1.5. From about which angle on, 45°, 90° or
-# 135°, is a weight estimated from 64 directions worse than the answer 0?
+# **Before you run this:** let $y$ turn away from $x$ again, both of length 1.5. From about which angle on is
+# a weight estimated from 64 directions worse than the answer 0: 45°, 90° or 135°?
 
 # %% tags=["answer"]
 m, angle = 64, np.pi * np.linspace(0, 1, 13)

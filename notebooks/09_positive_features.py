@@ -59,7 +59,7 @@ from performer_course.figures import COLORS, compared, show
 # directions around $2z$.
 #
 # **Before you run this:** let $\|z\| = 3$. By symmetry, half of the mean comes from directions that lie beyond $z$.
-# What fraction of all directions lies there: one in two, one in twenty, or less than one in five hundred?
+# What fraction of all directions lies there: less than one in five hundred, one in twenty, or one in two?
 
 # %% tags=["answer"]
 u = np.random.default_rng(0).normal(size=1_000_000)  # the coordinate of ω along z
@@ -260,7 +260,7 @@ show(
 # own, and measures the MSE of a single direction by the mean of these 1,000 squared errors.
 #
 # **Before you run this:** let $\|z\| = 3$, where by the formula the mean of 1,000 directions has a relative error
-# of 2.8. Is a typical measured MSE close to the true one, a third of it, or less than a hundredth of it?
+# of 2.8. Is a typical measured MSE less than a hundredth of the true one, a third of it, or close to it?
 
 # %% tags=["answer"]
 rng = np.random.default_rng(4)
@@ -398,10 +398,11 @@ show(
 # features (9 at $d = 8$, 65 at $d = 64$), and from their keys we subtract the sample's mean key, as in lesson 08.
 #
 # We judge the eight heads of lesson 16's *decoder after 12,000 steps*, six *antibody* heads (the easiest and the
-# hardest for such features in each of three blocks), and two *speech* heads. The figure also shows made-up tokens:
-# independent and aligned ones as in lesson 08, and *short* ones, which are independent and a quarter as long. What
-# should we expect? By section 4 a typical weight needs about $10\, e^{\|z\|^2/2}$ directions, and the next table
-# compares this number, for the median $\|z\|^2$ of all pairs after the shift, with the $F$ that we can afford.
+# hardest for such features in each of three blocks, as layers are called), and two *speech* heads. The figure also
+# shows made-up tokens: independent and aligned ones as in lesson 08, and *short* ones, which are independent and a
+# quarter as long. What should we expect? By section 4 a typical weight needs about $10\, e^{\|z\|^2/2}$ directions, and
+# the next table compares this number, for the median $\|z\|^2$ of all pairs after the shift, with the $F$ that we can
+# afford.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 # q, k and v (heads, inputs, L, d) of each kind, and the mean query and mean key of a sample
@@ -414,8 +415,8 @@ for name in ("independent", "aligned"):
     for L, d in ((2048, 8), (512, 64)):
         q, k, v = rng.normal(size=(3, 4, 1, L, d))  # four heads, each with one input
         kinds[name, L, d] = k if name == "aligned" else q, k, v, (0, 0)
-of = [a.reshape(8, 32, 32, 8) for a in data.learned("late")]  # (heads, windows of text, L, d)
-means = [a[:, 16:].mean(axis=(1, 2))[:, None, None] for a in of[:2]]  # from other windows
+of = [a.reshape(8, 32, 32, 8) for a in data.learned("late")]  # (heads, texts, L, d)
+means = [a[:, 16:].mean(axis=(1, 2))[:, None, None] for a in of[:2]]  # from other texts
 kinds[DECODER, 32, 8] = *(a[:, :16] for a in of), means
 q, k, v = data.antibody_heads()
 means = [a.mean(axis=2, keepdims=True)[:, ::-1] for a in (q, k)]  # from the other chain
@@ -435,7 +436,7 @@ for (name, L, d), (q, k, _, (mean_q, mean_k)) in list(kinds.items())[-3:]:
 
 # %% [markdown]
 # **Before you run this:** with $F = 4$, 15 and 187 positive features per head, will the median normalised error on
-# these heads be of the order of 0.01, of 1, or of 100 and more, as with cosines? Remember what kind of mean the output
+# these heads be of the order of 0.01, of 1, or of 100 and more as with cosines? Remember what kind of mean the output
 # is.
 
 

@@ -124,12 +124,12 @@ for name, other in (("weights in full", in_full), ("attention.linear_attention",
 # as many pairs, $L^2/2$, while linear attention computes as many features as before. The counts therefore cross at
 # $L = 4m$. For shorter sequences features save nothing, and in tables a star marks such sizes.
 #
-# Is memory another reason to use features? Not where all queries are known at once, as in an encoder, or in the
-# *prefill* of a decoder, when it reads its prompt. There exact attention can go through the keys in blocks and
-# keep running sums (Rabe and Staats, 2021), as `attention.softmax_attention` does, and as *FlashAttention* (Dao et
-# al., 2022) does on a GPU. It still computes all $L^2$ scores, so what features offer is linear time. Where a text
-# is written token by token, memory is a second reason, because exact attention keeps all earlier keys and values,
-# the *KV cache* (lesson 12).
+# Is memory another reason to use features? Not where all queries are known at once, as in an encoder, whose tokens see
+# all others, or in the *prefill* of a decoder, when it reads its prompt. There exact attention can go through the keys
+# in blocks and keep running sums (Rabe and Staats, 2021), as `attention.softmax_attention` does, and as
+# *FlashAttention* (Dao et al., 2022) does on a GPU. It still computes all $L^2$ scores, so what features offer is
+# linear time. Where a text is written token by token, memory is a second reason, because exact attention keeps all
+# earlier keys and values, the *KV cache* (lesson 12).
 #
 # Could another method be fast for arbitrary queries and keys? Most likely not. Let $d$ be of the order of $\ln L$, and
 # let the error fall like a power of $1/L$. Once the entries of $Q$ and $K$ are of the order of $\sqrt{\ln L}$, no

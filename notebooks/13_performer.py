@@ -458,7 +458,7 @@ for L in (128, 512, 2048):
 # The bias falls like $1/m$, while the error of one draw, which is mostly noise, falls like $1/\sqrt m$.
 #
 # **Before you run this:** three queries and twelve keys have entries of size ¼, and $d = 4$. At $m = 8$ the bias is
-# about an eighth of the error of one draw. At $m = 128$, is it about a half, about a tenth, or less than a twentieth?
+# about an eighth of the error of one draw. At $m = 128$, is it less than a twentieth, about a tenth, or about a half?
 
 
 # %% tags=["answer"]

@@ -41,9 +41,9 @@ from performer_course.projections import orthogonal
 #
 # Which of the two do trained heads need? We look at six *antibody* heads on two chains each ($L = 122$, $d = 64$), two
 # *speech* heads ($L = 1{,}500$, $d = 64$), and the eight heads of lesson 16's decoder after *12,000 steps* of training
-# ($L = 32$, $d = 8$, causal) on four windows of text each. These are 46 cases. Later in the lesson some methods need
+# ($L = 32$, $d = 8$, causal) on four texts each. These are 46 cases. Later in the lesson some methods need
 # cluster centres, or the means of queries and keys. We always compute these on other text: on the other chain, or on
-# sixteen other windows of text. Of speech we have only one recording, of thirty seconds. There they come from the first
+# sixteen other texts. Of speech we have only one recording, of thirty seconds. There they come from the first
 # ten seconds, and the methods are judged on all thirty.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -197,7 +197,7 @@ print(f"with zeros {np.mean(outside):.1%} ± {np.std(outside):.1%} of the weight
 #
 # **Before you run this:** for the antibody heads, the windows hold up to 31 of 122 keys, and you saw how much of the
 # weight is in the nearest quarter of the keys. In how many of the twelve cases is the window better than
-# $\operatorname{mean}(V)$: in all, in eight or in four?
+# $\operatorname{mean}(V)$: in four, in eight or in all?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -332,14 +332,14 @@ alone, helped = (
     compare.normalised_error(attend(q, k, v, 3, causal=True), exact, v, causal=True)
     for attend in (near_far.near_field, near_far.joint_attention)
 )
-print(f"all windows of text, decoder heads: lower in {(helped < alone).sum()} of {helped.size}")
+print(f"all texts, decoder heads: lower in {(helped < alone).sum()} of {helped.size}")
 
 # %% [markdown] tags=["answer"]
 # The mean key lowers the error in all 46 cases.
 
 # %% [markdown]
 # **With these windows one mean key in the denominator lowers the error in all 46 cases, in each to below that of
-# $\operatorname{mean}(V)$.** It also helps in 255 of the 256 windows of text that we have for the decoder heads. Keep
+# $\operatorname{mean}(V)$.** It also helps in 255 of the 256 texts that we have for the decoder heads. Keep
 # the scope in mind: these heads belong to two encoders and a small decoder.
 
 # %% [markdown]

@@ -45,7 +45,7 @@ from performer_course.figures import COLORS, show
 #
 # We try the shift on the 16 trained heads of lesson 14: eight of a decoder after *12,000 steps* of training ($L$ = 32,
 # $d$ = 8, causal), six *antibody* heads ($L$ = 122, $d$ = 64), and two *speech* heads ($L$ = 1,500, $d$ = 64). The
-# means come from other text of the same head: from sixteen other windows of the decoder's text, from another antibody,
+# means come from other text of the same head: from sixteen other passages of the decoder's text, from another antibody,
 # or from the first ten of thirty seconds of speech. For each head, the cell prints the mean $\|z\|^2$ over the pairs of
 # one text, and the normalised errors of *plain* features, as in lesson 09, and of centred ones at half of exact
 # attention's multiplications. These pay for $m = L/4$ directions, or about $L/8$ with a causal mask.
@@ -315,7 +315,7 @@ show(
 # $\sum_j A_{ij} \ln(A_{ij}/\hat A_{ij})$; lesson 17 has its gradient. We do not train here: the features of two starts
 # for each head are stored with the course.
 #
-# We judge them on what training did not see: other windows of the decoder's text, another antibody, other queries of
+# We judge them on what training did not see: other passages of the decoder's text, another antibody, other queries of
 # the same recording. Besides the 16 heads there are the decoder's heads after *600 steps*, and made-up tokens ($d$ =
 # 8), which are drawn anew for judging: *independent* queries and keys, or *aligned* ones, where each query equals its
 # key. The values are the rows of an identity matrix, so that an output is a row of weights. Entries are medians over
@@ -396,11 +396,11 @@ for name, of in (("as trained", W), ("with b = 0", W * (np.arange(65) < 64))):
 # that is less than a tenth of all keys, on the antibody heads about half of them, and in the decoder nearly all, so
 # there a window is nearly exact.
 #
-# Centred and dense features take their moments from the text on which the trained ones were trained: sixteen windows of
-# the decoder's text, the other antibody, every fourth query and key of the recording. All methods are judged on other
-# text; for speech, on other queries of the same recording. The table shows medians over heads, with the smallest and
-# the largest error, and the last columns say on how many of the 16 heads a method is ahead of $\operatorname{mean}(V)$
-# and of a window with a mean key.
+# Centred and dense features take their moments from the text on which the trained ones were trained: sixteen passages
+# of the decoder's text, the other antibody, every fourth query and key of the recording. All methods are judged on
+# other text; for speech, on other queries of the same recording. The table shows medians over heads, with the smallest
+# and the largest error, and the last columns say on how many of the 16 heads a method is ahead of
+# $\operatorname{mean}(V)$ and of a window with a mean key.
 #
 # **Before you run this:** one of the two speech heads attends to its neighbours, and the other to distant tokens. With
 # $m$ = 64 and $L$ = 1,500, on which of them do trained features beat a window with a mean key?

@@ -466,10 +466,10 @@ show(
 #   moment, widen them along each axis by a factor that depends on its $\rho$, and give each direction the weight that
 #   keeps the estimate unbiased.
 #
-# `compare.moments` returns $s$, the axes $U$ and $\rho$. These moments come from 64 windows of *training* text. Moments
-# of the very window that is predicted would tell each row something about later ones, which is a leak. Nothing gets
-# faster here: with causal rows, features save multiplications only if $m$ is below $L/4$, which is 8. This lesson asks
-# only how good the answer is.
+# `compare.moments` returns $s$, the axes $U$ and $\rho$. These moments come from 64 passages of *training* text.
+# Moments of the very window that is predicted would tell each row something about later ones, which is a leak. Nothing
+# gets faster here: with causal rows, features save multiplications only if $m$ is below $L/4$, which is 8. This lesson
+# asks only how good the answer is.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -760,7 +760,7 @@ print(f"and {worst[1]:.3f} above the softmax that was trained as long")
 # one order of the text. We print the bits and the fraction of the benefit that is kept.
 #
 # **Before you run this:** the longer the decoder trains, the more bits its attention saves. Does the fraction of this
-# benefit that 64 dense directions keep grow, stay or fall?
+# benefit that 64 dense directions keep fall, stay or grow?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]

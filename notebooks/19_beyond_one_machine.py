@@ -480,7 +480,7 @@ for name, rows in there.items():
 # common queue, without a record of which process took which task.
 #
 # **Before you run this:** Python's pool has two processes and eight tasks, naps of five seconds each. We kill one of
-# the processes. How many of the eight naps end normally: seven, about four, or none?
+# the processes. How many of the eight naps end normally: none, about four, or seven?
 
 # %% tags=["answer"]
 with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
@@ -627,7 +627,7 @@ show(
 # be too many to send back. Each worker also reports its *peak memory*, the most that it has ever held.
 #
 # **Before you run this:** two workers read a text in shards of 16,384 tokens. It grows sixteenfold, from 65,536 tokens
-# to a million. Does the peak memory of a worker grow sixteenfold, double, or hardly change?
+# to a million. Does the peak memory of a worker hardly change, double, or grow sixteenfold?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]

@@ -478,8 +478,8 @@ def trained(rule, d, seed=0, names=PAIRS, rate=0.03, steps=400):
 # $d = 8$, in 400 steps of 32 texts, and is judged on 500 new ones.
 #
 # **Before you run this:** with $d = 8$ and random keys, adding recalls 0.55 of 16 pairs. Training can move the keys,
-# but no more than 8 of them can be orthogonal. Will training make it recall all pairs, about two thirds, or no more
-# than before?
+# but no more than 8 of them can be orthogonal. Will training make it recall no more than before, about two
+# thirds, or all pairs?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 tokens, asked, right = texts(np.random.default_rng(99), 500)

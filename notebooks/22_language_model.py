@@ -7,9 +7,9 @@
 # > Afterwards you can say where a language model's multiplications and memory go, replace its attention by a cheaper
 # > method, measure what is lost on text and on a task that needs distant tokens, and decide how much of it to convert.
 #
-# Can I make the attention of *my* language model linear, and what does it cost? A common answer is to fine-tune and
-# see. In this lesson we take a pretrained model and measure instead. Can all of its attention be replaced by something
-# cheaper, and if not, how much of it?
+# Can I make the attention of *my* language model linear, and what does it cost? A common answer is to fine-tune it,
+# that is, to train it a little further, and see. In this lesson we take a pretrained model and measure instead. Can all
+# of its attention be replaced by something cheaper, and if not, how much of it?
 #
 # The model is SmolLM2-135M-Instruct (Allal et al., 2025), a decoder of 135 million parameters, rounded to about four
 # bits each in a file of 98 MB. You do not need the file here: every result that takes the whole model is stored in
@@ -53,7 +53,7 @@ for row in record("errors"):
 
 
 def over(method, than="exact"):
-    """Nats per token over another method's, one number for each window: (6,)."""
+    """Nats per token over another method's, one number for each text: (6,)."""
     return np.array([NATS[method][w]["nats"] - NATS[than][w]["nats"] for w in WINDOWS])
 
 
@@ -111,8 +111,9 @@ for keys in (256, 1024, 2048, 8192):
 # ## 2. What its heads attend to
 #
 # Before we replace attention we look at it. For each of the 270 heads, nine in each layer, we took the rows 1,024 to
-# 2,047 of two windows of text, and measured the fraction of their weight on the first token, on the last 64 tokens,
-# and on tokens more than 256 back.
+# 2,047 of two texts, and measured the fraction of their weight on the first token, on the last 64 tokens,
+# and on tokens more than 256 back. The queries, keys and values of four heads are stored. They are named layer.head:
+# 11.2 is head 2 of layer 11.
 #
 # **Before you run this:** the weights of a row add up to 1, so a head that finds nothing to attend to must still put
 # its weight somewhere. Suppose that it gives most of it to one token, whatever the query. How long should the value of
@@ -170,7 +171,7 @@ print(f"effective number of keys, layer 0: {np.median([r['keys'] for r in heads_
 # the median head of a layer, is on keys with short values, below 0.4 of the median length. They are some occurrences
 # of the word "the", of spaces, of commas and of full stops, and many of them are far back. Layer 11 attends locally.
 # From layer 12 on the first token is a sink as in lesson 14: the median head gives it about 0.4 of its weight. Of the
-# four stored heads, named layer.head, 11.2 attends locally and needs no sink, and the value of its first token is not
+# four stored heads, 11.2 attends locally and needs no sink, and the value of its first token is not
 # short. **This model has two kinds of attention sinks: the first token in layers 12 to 29, and common tokens with
 # short values, such as spaces and the word "the", in layers 3 to 10.**
 #
@@ -245,9 +246,9 @@ for (i, h), *head in zip(HEADS["heads"], q, k, v, strict=True):
 # on 18.7 they leave 0.52. With the model itself, `language.logits(weights, tokens, converted((), 64, 4))` gives the
 # logits, and `language.generate` writes text.
 #
-# Now we convert all 30 layers at once and read six windows of 2,048 tokens, on which nothing was trained or chosen:
+# Now we convert all 30 layers at once and read six texts of 2,048 tokens, on which nothing was trained or chosen:
 # three of Jane Austen's *Mansfield Park*, and three of the Python language reference. The model's loss is the mean of
-# $-\ln P$ of the right next token, over every second token of a window, in *nats* per token. It is 2.83 with exact
+# $-\ln P$ of the right next token, over every second token of a text, in *nats* per token. It is 2.83 with exact
 # attention, and a model that only counts tokens loses 4.00 more. *Window 64 + 4* means the last 64 keys, the row's own
 # included, and the first 4 tokens. *64 centres* are the centres of 64 clusters of keys, found on training text; as in
 # lesson 14 a centre represents the far keys nearest to it.
@@ -284,7 +285,7 @@ print(
 
 
 def at(method, first, last):
-    """Nats over exact at the tokens of the windows from the first to the last."""
+    """Nats over exact at the tokens of the texts from the first to the last."""
     names = [str(n) for n in range(first, last, 64)]
     return np.mean([[NATS[method][w][n] - NATS["exact"][w][n] for n in names] for w in WINDOWS])
 
@@ -301,7 +302,7 @@ for a, b in (
 ):
     x = over(a, b)
     print(
-        f"{SHOWN[a]} minus {SHOWN[b]}: {x.mean():+.3f} ± {mean_se(x)[1]:.3f}, worse in {(x > 0).sum()} of 6 windows"
+        f"{SHOWN[a]} minus {SHOWN[b]}: {x.mean():+.3f} ± {mean_se(x)[1]:.3f}, worse in {(x > 0).sum()} of 6 texts"
     )
 
 fig, axes = plt.subplots(1, 2, figsize=(12.5, 5.2), sharey=True)
@@ -339,12 +340,12 @@ for name, x in (("window 64 + 4", first), ("… and a mean key", later)):
 # 256 beside them is 0.08 nats from exact attention. The loss grows along the text, as more of it gets out of reach:
 # with 64 + 4 it is 0.12 over the tokens 64 to 256, and 0.48 over the last 512.
 #
-# Now compare the two measures. The mean key makes the loss larger in all six windows, and one layer accounts for it:
+# Now compare the two measures. The mean key makes the loss larger in all six texts, and one layer accounts for it:
 # in layer 0 it takes the error from 0.02 to 0.20, while the mean over the other layers falls. A likely reason is that
 # layer 0 spreads its weight over hundreds of keys. A window is then a sample of them in which each key keeps its own
 # weight, whereas the mean key gives all far values equal weight. Left out of layer 0, it helps a little, in six
-# windows of six. Keeping the keys with short values, the sinks of layers 3 to 10, nearly halves the layers' mean
-# error, and yet the model does worse, in six windows of six. The clearest case is a tie: 64 centres and a window of
+# texts of six. Keeping the keys with short values, the sinks of layers 3 to 10, nearly halves the layers' mean
+# error, and yet the model does worse, in six texts of six. The clearest case is a tie: 64 centres and a window of
 # 256 have the same mean error, 0.089, and the model loses 0.250 nats with the one and 0.076 with the other. **The
 # errors of the layers do not rank the methods as the model's loss does, so measure the model.**
 #
@@ -387,8 +388,8 @@ asked("none exact, window 256 + 4", (), "window 256 + 4")
 
 # %% [markdown] tags=["answer"]
 # It does not come through: without exact layers the first digit costs 2.94 nats, more than the 2.30 of a guess. When a
-# token is read, the model cannot know what will be asked, so every token in between would have to carry all six keys
-# along.
+# token is read, the model cannot know what will be asked. So, long before anybody asks, some token in every 63 would
+# have to carry each of the six keys along, from layer to layer. Presumably nothing has taught the model to do that.
 
 # %% [markdown]
 # Is this the work of all layers, or of a few? We convert one layer at a time to window 64 + 4, in a sequence of its
@@ -505,7 +506,7 @@ for name, of in BY_LAYERS.items():
 bytes_of = [n * cached * 8192 / 30 + (30 - n) * cached * 68 / 30 for n in (0, 4, 8, 12, 16, 30)]
 print("MB for 8,192 tokens     " + "".join(f"{x / 1e6:7.0f}" for x in bytes_of))
 for m in ("window 64 + 4", "window 64 + 4, 8 exact"):
-    print(f"six windows, {m}: {over(m).mean():.2f} nats over exact")
+    print(f"six texts, {m}: {over(m).mean():.2f} nats over exact")
 fig, axes = plt.subplots(1, 2, figsize=(12, 4.8))
 for ax, kind, place in ((axes[0], "first digit", 0), (axes[1], "prose in between", 3)):
     for i, (name, of) in enumerate(BY_LAYERS.items()):
@@ -531,8 +532,9 @@ show(
 # %% [markdown]
 # **Eight exact layers of 30, chosen by their harm to retrieval, bring the first digit back from 2.94 to 1.19 nats,
 # where the exact model has 0.89; eight chosen by their harm to prose leave it at 2.61.** On the prose the two choices
-# are level. With the first eight the memory at 8,192 tokens is 103 MB of 377, and on the windows of section 4 the loss
-# over exact falls from 0.32 to 0.16. With 16 layers the first digit is even below that of the exact model, but three sequences have only 18 first digits, so small differences mean little.
+# are level. With the first eight the memory at 8,192 tokens is 103 MB of 377, and on the texts of section 4 the loss
+# over exact falls from 0.32 to 0.16. With 16 layers the first digit is even below that of the exact model, but three
+# sequences have only 18 first digits, so small differences mean little.
 #
 # ## 6. Train the far field
 #
@@ -544,9 +546,9 @@ show(
 # in one denominator with the window and the sinks. The softmax divides each key among 64 soft clusters, and the state
 # keeps for each cluster a sum of its weights and a sum of weighted values. $W$ and $b$ belong to a key head, $W'$ and
 # $b'$ to a query head. They are trained layer by layer, to bring the layer's output close to the exact one, on eight
-# other windows of text: 240 steps of Adam, three and a half CPU minutes for all layers. The weights of the model stay
-# as they are. The state of 64 features is as large as 32 more keys of window, so the rival with the same memory is
-# window 96 + 4.
+# other texts: 240 steps of Adam, a form of gradient descent, three and a half CPU minutes for all layers. The weights
+# of the model stay as they are. The state of 64 features is as large as 32 more keys of window, so the rival with the
+# same memory is window 96 + 4.
 #
 # **Before you run this:** training lowers the layers' errors a lot. Where do you expect features to beat the longer
 # window: in all 30 layers, or where retrieval is left to eight exact layers and only the rest is summarised?
@@ -574,6 +576,9 @@ for where, end in (("in all 30 layers", ""), ("beside 8 exact layers", ", 8 exac
                 m, *x, *mean_se(against), few, megabytes(m, 8 if end else 0, 8192)
             )
         )
+for m in FAR[4:]:
+    each = " ".join(f"{x:+.2f}" for x in over(m, "window 96 + 4"))
+    print(f"{m[15:]} in all 30 layers, minus window 96 + 4, prose, technical: {each}")
 print("retrieval, 8 exact layers         " + "".join(f"{kind:>14}" for kind in KINDS))
 for m in FAR:
     asked("  " + m, chosen, m)
@@ -594,9 +599,9 @@ for n in (8192, 1024):
 # all 30 layers the two are about equal.
 
 # %% [markdown]
-# In all 30 layers features gain on prose and lose on two of the three technical windows, with both seeds. Beside eight
-# exact layers they win in all six windows. The 64 cluster centres, whose state has the same size, win there in five
-# windows of six, by less. **Trained features beat a longer window of the same memory only once the layers that retrieve
+# In all 30 layers features gain on prose and lose on two of the three technical texts, with both seeds. Beside eight
+# exact layers they win in all six texts. The 64 cluster centres, whose state has the same size, win there in five
+# texts of six, by less. **Trained features beat a longer window of the same memory only once the layers that retrieve
 # are left exact.**
 #
 # But is the same memory the right comparison? Beside eight exact layers nearly all of the memory is the cache of these
@@ -698,17 +703,17 @@ show(
 # ## 9. What others do
 #
 # Others also leave some layers exact. A model that has a few attention layers among cheaper ones is called a *hybrid*.
-# Jamba has one attention layer in eight, among layers with a recurrent state (Lieber et al., 2024), and Kimi Linear
-# one in four (arXiv:2510.26692). *The Mamba in the Llama* distils a trained model into hybrids, and its main result
-# keeps a quarter of the attention layers (Wang et al., 2024). Our 8 of 30 are slightly more than a quarter. These
-# models were trained on billions of tokens or more, while we trained nothing but features, and chose the layers by
-# measuring what each one does.
+# Jamba has one attention layer in eight, among layers with a recurrent state (Lieber et al., 2024), and Kimi Linear one
+# in four (arXiv:2510.26692). *The Mamba in the Llama* trains hybrids to imitate a trained model (*distillation*), and
+# its main result keeps a quarter of the attention layers (Wang et al., 2024). Our 8 of 30 are slightly more than a
+# quarter. These models were trained on billions of tokens or more, while we trained nothing but features, and chose the
+# layers by measuring what each one does.
 #
 # LoLCATs converts every layer, with a window and trained features, and then fine-tunes the model with low-rank updates
-# of its weights (Zhang et al., 2025). Benfeghoul et al. (2025) found that models converted in this way may rely almost
-# entirely on the window and bypass the features, which the usual benchmarks do not show. **So beside every conversion,
-# print the simplest rival: the window and the sinks alone, made longer, at the same memory and at a little more.**
-# That is what section 6 does.
+# of its weights, products of two thin matrices (Zhang et al., 2025). Benfeghoul et al. (2025) found that models
+# converted in this way may rely almost entirely on the window and bypass the features, which the usual benchmarks do
+# not show. **So beside every conversion, print the simplest rival: the window and the sinks alone, made longer, at the
+# same memory and at a little more.** That is what section 6 does.
 #
 # ## Take away
 #
@@ -724,7 +729,7 @@ show(
 #
 # ## Where it breaks
 #
-# - This is one model of 135 million parameters with weights of four bits, on six windows of 2,048 tokens and three
+# - This is one model of 135 million parameters with weights of four bits, on six texts of 2,048 tokens and three
 #   sequences of six pass keys. The layers and the numbers of another model will differ.
 # - Only the features were trained. We did not try to fine-tune the model afterwards.
 #

@@ -112,16 +112,17 @@ show(
 # Where the table says "more", it gives the difference from exact attention. *Antibodies* is a model of proteins ($L$ ≈
 # 120, 64 heads, $d$ = 64, lesson 17). It is judged by its *perplexity*, $e$ to the nats per hidden letter: 1.58 with
 # exact attention, and 10.2 with $\operatorname{mean}(V)$ in every head. A *verdict* is what the command of the next
-# section says about a head.
+# section says about a head. *Fused* means computed in one routine that never stores the matrix of weights, such as
+# *FlashAttention*, which PyTorch offers as `scaled_dot_product_attention`.
 #
 # | | ask | if yes | measured | lessons |
 # |---|---|---|---|---|
-# | 1 | Is exact attention with a fused kernel fast enough, or only a small part of the running time? Below about a thousand tokens, expect a yes. | Keep it. | Speech, one core: it takes 216 of the encoder's 810 ms, and no method can save more. Language: a token's attention costs as many multiplications as all the rest once it sees 3,891 keys. | 10, 18, 22 |
+# | 1 | Is exact attention in one fused routine fast enough, or only a small part of the running time? Below about a thousand tokens, expect a yes. | Keep it. | Speech, one core: it takes 216 of the encoder's 810 ms, and no method can save more. Language: a token's attention costs as many multiplications as all the rest once it sees 3,891 keys. | 10, 18, 22 |
 # | 2 | Must the model retrieve single facts from far back in the text? Then some heads give more than half of a query's weight to one distant key. | Keep exact attention, at least in the layers that retrieve. All methods below drop or summarise what is far. | Language, first digit of a number more than 1,500 tokens back: 0.89 nats with exact attention, 2.94 with a window of 64 and 4 sinks, 1.19 if 8 of the 30 layers stay exact; guessing takes 2.30. | 12, 22 |
 # | 3 | Does the verdict name a method with a *window* on most heads? | Use it, with a window as wide as time allows. In a decoder add the first tokens as sinks. Try it with and without a mean key, and let the model decide. | Language, six texts: window 64 and 4 sinks 0.32 nats more than exact, with a mean key 0.44, window 256 and 4 sinks 0.08. Speech, 49 keys: 4 and 35 words wrong with a mean key, 645 ms; 6 and 67 without, 626 ms; with 16 centres 0 and 25, but 832 ms, more than exact attention. Antibodies, 33 keys: 1.68 with a mean key, 1.82 without. | 14, 18, 22 |
 # | 4 | Does it name *Taylor features* or mean(V)? Then the scores of a query differ little. | Taylor features, after subtracting the mean of the keys. | Made-up scores of standard deviation ¼ ($L$ = 512, $d$ = 16), 17 features: a normalised error of 0.03; of ½: 0.12. | 10 |
 # | 5 | May you train? | Train features for each head, beside a window and some exact layers, or train the model with the attention that it will use. Keep $m < L/2$, in a decoder $m < L/4$: with more, features cost more than exact attention. | Language, 8 layers exact, 64 features beside a window and sinks in the others: 0.047 and 0.046 nats more than exact (two seeds), 0.115 with a longer window of the same memory instead; but in the task of row 2 the longer window is ahead, 1.07 against 1.34 and 1.33. Antibodies, $m$ = 32: 1.59 and 1.61 (two seeds). Speech, $m$ = 64, 300 steps on two clips: 66 of 70 wrong. | 15, 16, 17, 18, 22 |
-# | 6 | None of these? | Keep exact attention, and try drawn features last: at a quarter of its multiplications they are worse than mean(V) on all four heads of lesson 23. | Antibodies, $m$ = 64 > $L/2$: 2.6 to 2.8, where 65 Taylor features have 2.24. Speech, $m$ = 256, keys shifted: 69 or 70 of 70 wrong in three draws. | 15, 17, 18 |
+# | 6 | None of these? | Keep exact attention, and try drawn features last: at a quarter of its multiplications they are worse than mean(V) on all four heads that were judged. | Antibodies, $m$ = 64 > $L/2$: 2.6 to 2.8, where 65 Taylor features have 2.24. Speech, $m$ = 256, keys shifted: 69 or 70 of 70 wrong in three draws. | 15, 17, 18 |
 #
 # **Judge the whole model by the task it is for, and compare it with a window alone and with mean(V).** No trained model
 # here was tested on texts of more than 2,048 tokens.
@@ -425,8 +426,8 @@ show(
 # **At a quarter of the multiplications, windows clearly save time in NumPy only from about a thousand tokens on, and
 # centres save none at any length tried here.** At 512 tokens a window gains little or nothing, so the verdict on head
 # 14.4 may change from run to run. Positive features are the fastest of the four, but a fast method with a normalised
-# error above one is of no use. All this was measured on one processor core. A fused kernel makes exact attention faster,
-# which moves the limit to longer texts, so measure on the machine that you will use.
+# error above one is of no use. All this was measured on one processor core. A fused routine makes exact attention
+# faster, which moves the limit to longer texts, so measure on the machine that you will use.
 #
 # ## 5. From a head to the model
 #
@@ -475,10 +476,11 @@ print(" → ".join(f"{np.mean(NATS[f'window 64 + 4{x}']):.2f}" for x in ("", ", 
 # %% [markdown]
 # **In the antibody model, features that are worse than $\operatorname{mean}(V)$ on nearly every head give a far better
 # model. In the language model a mean key lowers the error of most layers and raises the loss of the model.** An error
-# counts all parts of an output equally, but a model uses some of them more than others. Of all layers, replaced one at a
-# time, layer 18 does the most harm to retrieval, although its error of 0.046 is smaller than the errors of most layers.
-# Errors of many heads may average out, and a mean over layers may hide the one that matters: with a mean key, the error
-# of layer 0 grows tenfold. So let the card choose what to try, and let the model decide.
+# counts all parts of an output equally, but a model uses some of them more than others. Of all layers, replaced one at
+# a time, layer 18 does the most harm to retrieval, although its error of 0.046 is smaller than the errors of most
+# layers. Errors of many heads may average out, and a mean over layers may hide the one that matters: with a mean key,
+# the normalised error of layer 0 grows tenfold (lesson 22 divides by the size of the output instead). So let the card
+# choose what to try, and let the model decide.
 #
 # ## Take away
 #
@@ -502,4 +504,4 @@ print(" → ".join(f"{np.mean(NATS[f'window 64 + 4{x}']):.2f}" for x in ("", ", 
 #
 # - [Tay et al. (2022)](references.md#tay-2022). A survey of cheaper attention.
 # - [Xiao et al. (2023)](references.md#xiao-2023). Attention sinks.
-# - [Dao et al. (2022)](references.md#dao-2022). The fused kernel that question 1 asks about.
+# - [Dao et al. (2022)](references.md#dao-2022). The fused routine that question 1 asks about.

@@ -103,7 +103,7 @@ judge("000.1", np.exp(-(r**2) / 2), printed, right)
 # where $d$ are needed.
 #
 # **Before you run this:** each orthogonal row can have a random length of its own, or all rows can share one. How much
-# of the gain over independent rows does the second choice keep: all, half, or none? The estimate depends on the $d$
+# of the gain over independent rows does the second choice keep: none, half, or all? The estimate depends on the $d$
 # numbers $\omega_i^\top\delta$, where $\delta$ is the difference of the two points. How are they distributed?
 
 # %% tags=["answer"]

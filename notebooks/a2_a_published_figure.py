@@ -280,7 +280,7 @@ show(
 #
 # **Before you run this:** with $m = 192$ directions mean(V) has the error 0.0018, and independent rows
 # as shipped have 2,900. Give *independent* rows the short length $2\pi\sqrt{d/m}$ that the orthogonal
-# ones were shipped with. Is their error then near 3,000, near 1, or near 0.002?
+# ones were shipped with. Is their error then near 0.002, near 1, or near 3,000?
 
 # %% tags=["answer"]
 others = {

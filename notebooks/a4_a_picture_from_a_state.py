@@ -190,7 +190,7 @@ def trained(attend, start, data):
 # %% [markdown]
 # **Before you run this:** a histogram for each pixel leaves 1.13 bits per pixel. A network predicts each pixel's grey
 # value from two neighbours that came before it, and from what attention has read at its position. How many bits per
-# pixel remain without attention, and how many with it: nearer to 3, 1 or 0?
+# pixel remain without attention, and how many with it: nearer to 0, 1 or 3?
 
 # %% tags=["answer"]
 start = init(np.random.default_rng(0))
@@ -519,8 +519,8 @@ show(
 # home with a state. To merge these we need neither keys nor values.
 #
 # **Before you run this:** two visitors walk through a gallery each, and each comes home with a state.
-# The first state is asked for a tag of the second gallery. Does it return zeros, numbers that are not
-# finite, or a mixture of rows that it has? (How does a state turn sums into an output?)
+# The first state is asked for a tag of the second gallery. Does it return zeros, a mixture of rows
+# that it has, or numbers that are not finite? (How does a state turn sums into an output?)
 
 # %% tags=["answer"]
 W, params = OWN[256], tuned[256]

@@ -508,7 +508,7 @@ for D, ms in ((2, (16, 256)), (2, (64, 1024)), (4, (16, 256)), (16, (16, 256))):
 #
 # **Before you run this:** let $\delta$ have length 1 in 64 dimensions. Along a random direction, 128 Sobol points
 # typically leave about 0.7 of the squared error of independent ones. How much do they leave for $\delta$ along $e_1$:
-# about as much, a tenth, or less than a hundredth?
+# less than a hundredth, a tenth, or about as much?
 
 # %% tags=["answer"]
 dims = (2, 4, 8, 16, 32, 64)

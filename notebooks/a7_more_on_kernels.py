@@ -241,7 +241,7 @@ print(f"classified as inner: {(output > 0).sum()}, on the correct side: {correct
 # $K(x, x) = 1$, so the squared distance of two features is $K(x, x) - 2 K(x, y) + K(y, y) = 2 - 2 K(x, y)$.
 #
 # **Before you run this:** two points on the line move apart, until their distance is 100. How far apart are their
-# features under the Gaussian kernel then: 100, 2 or $\sqrt2$?
+# features under the Gaussian kernel then: $\sqrt2$, 2 or 100?
 
 # %% tags=["answer"]
 distances = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 100.0])

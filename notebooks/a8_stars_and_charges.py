@@ -136,7 +136,7 @@ def numerical_rank(A, tolerance):
 # %% [markdown]
 # **Before you run this:** we count the singular values above a millionth of the largest, the *numerical rank*, for
 # blocks of 64 points and of 512. How does the rank grow from 64 points to 512 if one interval lies between the points
-# and the masses: eightfold, by three, or not at all? And how does it grow if the two intervals touch?
+# and the masses: not at all, by three, or eightfold? And how does it grow if the two intervals touch?
 
 # %% tags=["answer"]
 PLACES = {"itself": 0, "next to it": 1, "one interval between": 2, "three between": 4}
@@ -289,7 +289,7 @@ def band_and_rank(N, band, stored):
 # %% [markdown]
 # **Before you run this:** choose $b$ so that the sum of the two is smallest. How does it grow with $N$, and how does
 # the hierarchy's storage grow? We then give both the same storage, and the band the best $b$ of those tried. From 512
-# points to 2048, does the ratio of the band's error to the hierarchy's grow, stay about the same or shrink?
+# points to 2048, does the ratio of the band's error to the hierarchy's shrink, stay about the same or grow?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 TRIED = {256: (16, 24, 32), 512: (24, 32, 40), 1024: (28, 36, 44), 2048: (44,)}

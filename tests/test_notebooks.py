@@ -6,9 +6,10 @@ import sys
 import tomllib
 
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tools import lesson as built
-from tools.notebooks import NOTEBOOKS, ROOT, problems, read, sources
+from tools.notebooks import NOTEBOOKS, ROOT, keep_volatile_outputs, problems, read, sources
 
 SOURCES = sources()
 LESSONS = [source for source in SOURCES if source.parent == NOTEBOOKS]
@@ -68,6 +69,19 @@ def test_nothing_that_is_printed_is_what_rounding_left(source):
     ]
     found = {n for text in outputs for n in re.findall(r"\b\d(?:\.\d+)?e-1[4-9]\b", text)}
     assert found <= ({"2e-16"} if source.stem == "11_any_norm" else set())  # e⁻³⁶ is one
+
+
+def test_the_timings_of_a_notebook_are_of_one_run():
+    def run(name, text):
+        rest = {
+            "metadata": {"tags": [built.VOLATILE]},
+            "outputs": [new_output("stream", text=text)],
+        }
+        return new_notebook(cells=[new_code_cell(id=i, **rest) for i in ("first", name)])
+
+    for name, kept in (("second", "old"), ("changed", "new")):
+        keep_volatile_outputs(now := run(name, "new"), run("second", "old"))
+        assert [cell.outputs[0].text for cell in now.cells] == [kept, kept]
 
 
 @each_lesson

@@ -9,8 +9,9 @@ from itertools import combinations, product
 import nbformat
 import pytest
 
+from tests.lessons import definitions
 from tools import shape
-from tools.lesson import parse, paths, read
+from tools.lesson import find, parse, paths, read
 from tools.setting import NOTEBOOKS
 
 LESSONS = paths()
@@ -55,6 +56,38 @@ def test_an_exercise_says_how_hard_it_is_and_how_long_it_takes(solution):
     assert found
     says = re.compile(r"\*(●○○|●●○|●●●) · \d+ minutes\.\*")
     assert [first for first in found if not says.match(first)] == []
+
+
+# The right one of three may be anywhere
+
+ONE = r"((?:[^,:.?]|[.,](?=\d))+?)"
+OFFER = re.compile(rf"{ONE}, {ONE},? or {ONE}\?")
+RIGHT = {  # what only the right one of three says; - where several are right, or two are offered
+    "00": "twenty eleven", "01": "0.7 cone quarter", "02": "one billion half", "03": "eleven 0.02",
+    "04": "0.25 6 0.08 less", "05": "135 none none 1,000", "06": "0.9", "07": "less", "20": "-",
+    "08": "90° thousand twenty 9", "09": "five less positively 1", "11": "larger 1 hardly",
+    "12": "- 256 hundred - 0.5", "13": "keys 40 0.3 thousands twentieth this", "22": "more -",
+    "14": "less 90 four 2.5 -", "16": "third nothing million fall three", "17": "hundredth",
+    "19": "none hardly minutes - six", "21": "25 7 thirds", "23": "small more all",
+    "a1": "none above most", "a2": "0.98 hundreds 0.002 larger", "a4": "1 none one mixture",
+    "a5": "50 180 -", "a6": "three less", "a7": r"25 $\sqrt2$", "a8": "13 not grow 80",
+}  # fmt: skip
+
+
+def test_the_right_one_of_three_is_anywhere_and_numbers_ascend():
+    path, places = definitions(find("00").with_suffix(".py"), {"PATH"})["PATH"], []
+    for lesson in map(read, LESSONS):
+        asked = " ".join(" ".join(lesson.questions).split())
+        right = RIGHT.get(lesson.number, "").split()
+        for offer, one in zip(OFFER.findall(asked), right, strict=True):
+            numbers = [re.findall(r"[\d.]*\d", said.replace(",", ""))[-1:] for said in offer]
+            assert not all(numbers) or numbers == sorted(numbers, key=lambda n: float(n[0])), offer
+            if one != "-":
+                (place,) = (i for i, said in enumerate(offer) if f" {one} " in f" {said} ")
+                places.append((place, lesson.number in path))
+    for some in ([place for place, on in places if on], [place for place, _ in places]):
+        counts = [some.count(place) for place in range(3)]
+        assert max(abs(n - len(some) / 3) for n in counts) < 2 * (len(some) * 2 / 9) ** 0.5, counts
 
 
 # Directions and data never share a seed

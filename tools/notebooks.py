@@ -5,8 +5,8 @@
     python -m tools.notebooks --check    run nothing, say what is not in sync with its source
 
 A second run writes the same bytes: cell ids come from the source, nothing carries a time, and
-a cell tagged `nbval-ignore-output` (timings, device names) keeps the output it has until its
-source changes. A notebook whose run fails is not written; the one before stays.
+cells tagged `nbval-ignore-output` (timings, device names) keep the outputs they have until the
+source of one of them changes. A notebook whose run fails is not written; the one before stays.
 """
 
 import argparse
@@ -91,11 +91,13 @@ def execute(nb: nbformat.NotebookNode, source: Path) -> None:
 
 
 def keep_volatile_outputs(nb, previous: nbformat.NotebookNode) -> None:
-    """Give the volatile cells that have not changed the outputs they had."""
-    before = {cell.id: cell for cell in previous.cells if cell.get("outputs")}
-    for cell in nb.cells:
-        if VOLATILE in cell.metadata.get("tags", ()) and cell.id in before:
-            cell.outputs = before[cell.id].outputs
+    """Give the volatile cells the outputs they had, where none of them has changed: all of a
+    notebook are of one run, because two may print the same timing."""
+    before = {cell.id: cell.outputs for cell in previous.cells if cell.cell_type == "code"}
+    volatile = [cell for cell in nb.cells if VOLATILE in cell.metadata.get("tags", ())]
+    if before.keys() >= {cell.id for cell in volatile}:
+        for cell in volatile:
+            cell.outputs = before[cell.id]
 
 
 def student(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:

@@ -34,19 +34,19 @@ checks.hybrid_bytes(hybrid_bytes)
 # %% [markdown]
 # ## 2. Is the difference more than chance?
 #
-# *●●○ · 20 minutes.* Two methods have read the same windows of text, and `a` and `b` hold the loss of each token,
-# $-\ln P$, as arrays (windows, tokens). Tokens of a window are not independent: a passage that one method finds hard is
-# hard for many tokens in a row. So take one number for each window, its mean difference $a - b$. Return the mean of
+# *●●○ · 20 minutes.* Two methods have read the same texts, and `a` and `b` hold the loss of each token,
+# $-\ln P$, as arrays (texts, tokens). Tokens of a text are not independent: a passage that one method finds hard is
+# hard for many tokens in a row. So take one number for each text, its mean difference $a - b$. Return the mean of
 # these numbers, and its standard error: the standard deviation of the numbers (computed with $n - 1$),
-# divided by $\sqrt n$ for $n$ windows.
+# divided by $\sqrt n$ for $n$ texts.
 
 
 # %% nbgrader={"grade": false, "grade_id": "paired_difference", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def paired_difference(a, b):
-    """a, b (windows, tokens) → the mean of a − b, and its standard error: two numbers."""
+    """a, b (texts, tokens) → the mean of a − b, and its standard error: two numbers."""
     ### BEGIN SOLUTION
-    by_window = (a - b).mean(axis=1)
-    return by_window.mean(), by_window.std(ddof=1) / len(by_window) ** 0.5
+    by_text = (a - b).mean(axis=1)
+    return by_text.mean(), by_text.std(ddof=1) / len(by_text) ** 0.5
     ### END SOLUTION
 
 
@@ -93,4 +93,4 @@ checks.weight_on_sinks(weight_on_sinks)
 #
 # The cache must keep the keys and values of the first tokens, although their words are gone. Without them the softmax
 # has no sink, its denominator loses its largest term, and the loss goes up as with the window alone: by 1.57 nats per
-# token on the windows of the lesson. This is how Xiao et al. (2023) found the sinks.
+# token on the texts of the lesson. This is how Xiao et al. (2023) found the sinks.

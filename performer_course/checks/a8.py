@@ -24,15 +24,9 @@ def shifted(term=binomial):
 
 
 SHIFTS = [
-    (
-        shifted(lambda p, k, gap: binomial(p, k, -gap)),
-        "check the sign: y − new = (y − c) + (c − new).",
-    ),
+    (shifted(lambda p, k, gap: binomial(p, k, -gap)), "the sign: y − new = (y − c) + (c − new)."),
     (shifted(lambda p, k, gap: gap ** (p - k)), "the binomial coefficients are missing."),
-    (
-        shifted(lambda p, k, gap: math.comb(p, k) * gap**k),
-        "the gap has the power p − k beside M_k.",
-    ),
+    (shifted(lambda p, k, gap: math.comb(p, k) * gap**k), "the gap has power p − k beside M_k."),
     (shifted(lambda p, k, gap: binomial(p, k, gap) * (k < p)), "the term k = p is missing."),
     (lambda M, c, new: shifted()(M, 0.0, new), "the gap is c − c', not c' alone."),
     (lambda M, c, new: M * (c - new) ** np.arange(len(M)), "M'_p needs all M_k with k ≤ p."),

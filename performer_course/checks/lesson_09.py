@@ -1,6 +1,7 @@
 """Lesson 09, positive features."""
 
 from functools import partial
+from itertools import permutations
 
 import numpy as np
 
@@ -70,8 +71,9 @@ def whole_features(x, y, eps):
     return np.maximum(1, np.ceil(counts(x, y, eps, whole=np.array, least=0)))
 
 
+ORDER = "the order is trigonometric, positive, hyperbolic."
 COUNTS = [
-    (lambda *given: counts(*given)[[0, 2, 1]], "the order is trigonometric, positive, hyperbolic."),
+    (lambda *given: counts(*given)[[0, 2, 1]], ORDER),
     (whole_features, "round up the number of directions; cos and sin, or e^u and e^−u, double it."),
     (partial(counts, each=1), "these are directions: cos and sin are two features each."),
     (partial(counts, at="+--"), "x + y and x − y have changed places."),
@@ -96,4 +98,6 @@ def features_needed(needed):
     pairs = [scale * rng.normal(size=(2, 4)) for scale in (0.2, 0.3, 0.4, 0.5)]
     grid = [(x, y, eps) for x, y in pairs for eps in (0.5, 0.23, 0.07)]
     grid += [(pairs[1][0], pairs[1][0], 0.2), (pairs[1][0], -pairs[1][0], 0.2)]
-    compare(needed, counts, grid, COUNTS, case="ε = {2:g}")
+    orders = [list(places) for places in permutations(range(3))][1:]
+    mixed = [(lambda *given, to=to: counts(*given)[to], ORDER) for to in orders]
+    compare(needed, counts, grid, mixed + COUNTS, case="ε = {2:g}")

@@ -184,6 +184,9 @@ RANKS = [
     (lambda A, eps: least_rank(A, eps**0.5), "compare the sum of squares with ε², not with ε."),
     (lambda A, eps: least_rank(A, eps**2), "compare the norm with ε, not with ε²."),
     (partial(least_rank, rest=largest), "use all singular values after σ_F, not just one."),
+    (np.linalg.matrix_rank, "not how many σ exceed ε: all that are left out count together."),
+    (lambda A, eps: np.linalg.matrix_rank(A, rtol=eps), "not a threshold of ε σ₁ for each σ."),
+    (lambda A, eps: least_rank(A, eps - 1e-9), "an error of exactly ε‖A‖ is allowed."),
     (partial(least_rank, rest=np.sum, norm=np.sum), "add the squares of the singular values."),
     (partial(least_rank, norm=lambda s: 1.0), "the error is relative: divide by ‖A‖."),
     (lambda A, eps: np.linalg.matrix_rank(A), "this is the rank of A, where the error is 0."),
@@ -208,4 +211,5 @@ def features_at_least(count):
         rows(0.1 * rng.normal(size=(15, 15))),  # equal weights, nearly
     ]
     grid = [(A, eps) for A in matrices for eps in (0.6, 0.3, 0.03)]
+    grid.append((np.eye(4), 0.5))  # three give exactly ½
     compare(count, least_rank, grid, RANKS, case="{0.shape} weights, ε {1:g}")

@@ -34,6 +34,11 @@ def _ahead(far):
     return attend
 
 
+def _step(q, k, v):
+    """All entries are 1 where the last key is long, and else 0."""
+    return np.full(v.shape, float(np.linalg.norm(k[-1]) > 50))
+
+
 def _attentions(rng):
     """{name: (attend, q, k, v)}."""
     W = rng.normal(size=(32, 8))
@@ -56,6 +61,7 @@ def _attentions(rng):
         "softmax whose row i sees key i + 4": (_ahead(4), q, k, v),
         "softmax whose row i sees key i + 4, small values": (_ahead(4), q, k, 1e-4 * v),
         "softmax without a mask": (_ahead(12), q, k, v),
+        "rows that change by 10⁻³ of the largest |v|": (_step, q, k, v / _size(v) * 1000),
         "causal softmax": (_ahead(0), q, k, v),
         "causal softmax, and values below 0": (_ahead(0), q, k, -1 - np.abs(v)),
     }
@@ -65,14 +71,14 @@ def _size(v):
     return np.abs(v).max()
 
 
-def leak(factors=(100, 0.01), near=1e-3, unit=_size, rows=-1, lost=True, none=-1):
+def leak(factors=(100, 0.01), near=1e-3, unit=_size, rows=-1, lost=True, none=-1, over=np.greater):
     def find(attend, q, k, v):
         before, moved = attend(q, k, v), np.zeros(len(q), dtype=bool)
         for factor in factors:
             other = k.copy()
             other[-1] *= factor
             gap = np.abs(attend(q, other, v) - before).max(axis=1)
-            moved |= np.where(np.isnan(gap), lost, gap > near * unit(v))
+            moved |= np.where(np.isnan(gap), lost, over(gap, near * unit(v)))
         found = np.flatnonzero(moved[:rows])
         return found[0] if len(found) else none
 
@@ -87,6 +93,7 @@ LEAKS = [
     (leak(unit=np.max), "take the largest |v|: all values may be negative."),
     (leak(unit=lambda v: 1.0), "10⁻³ of the largest |v|: small values make a small leak."),
     (leak(lost=False), "a row of NaN has changed, but NaN > x is False."),
+    (leak(over=np.greater_equal), "exactly 10⁻³ of the largest |v| is no leak: more than that is."),
     (leak(none=0), "return −1 if no row changes: 0 is a row."),
     (leak(near=0.0), ROUNDING),
 ]

@@ -70,10 +70,7 @@ BIASED = [
     (combined(0, 1, 0), "you use only half of the directions."),
     (combined(2, -1, -1), "subtract the mean of the two halves, not their sum."),
     (combined(2, -1, 0), "use both halves: one half alone adds noise."),
-    (
-        combined(1, -0.5, -0.5),
-        "o drops out of this difference as well: the factors must add up to 1.",
-    ),
+    (combined(1, -0.5, -0.5), "o drops out of this as well: the factors must add up to 1."),
     (combined(-1, 1, 1), "each half has twice the bias: subtract the mean of the halves."),
     (combined(4 / 3, -1 / 6, -1 / 6), "these factors remove a bias of β/m², but it is β/m."),
     (

@@ -13,13 +13,14 @@ def least(
     held=lambda A, near: (A * near).sum(axis=1).mean(),
     width=lambda b: b,
     near=lambda gap, b, first: (gap <= b) | first,
+    enough=np.greater_equal,
 ):
     """The least b for which held(A, near(|i − j|, b, j < sinks)) is at least a part, as a width."""
 
     def search(A, part, sinks):
         (i, j), widths = np.indices(A.shape), range(len(A))
-        enough = (b for b in widths if held(A, near(abs(i - j), b, j < sinks)) >= part)
-        return width(next(enough, len(A)))
+        found = (b for b in widths if enough(held(A, near(abs(i - j), b, j < sinks)), part))
+        return width(next(found, len(A)))
 
     return search
 
@@ -44,6 +45,7 @@ WINDOWS = [
     ),
     (least(lambda A, near: (A * near).sum(axis=1).max()), "that is enough for one row alone."),
     (least(lambda A, near: near.mean()), "that counts keys; add up their weights."),
+    (least(enough=np.greater), "at least this part: exactly the part is enough."),
     (least(lambda A, near: (A * near).sum()), "the mean over the rows, not their sum."),
 ]
 
@@ -58,6 +60,7 @@ def narrowest_window(search):
         A = rng.exponential(size=(L, L)) * np.exp(-sharp * far)
         A[:, :sinks] *= 6
         inputs.append((A / A.sum(axis=1, keepdims=True), part, sinks))
+    inputs.append((np.full((4, 4), 0.25), 0.625, 0))  # b = 1 holds ten of sixteen, exactly
     compare(search, least(), inputs, WINDOWS, case="part = {1}, sinks = {2}")
 
 

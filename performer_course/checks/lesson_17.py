@@ -159,10 +159,7 @@ MISTAKES = [
         mixture(divide=lambda a, b: fraction(a.sum(-1), b.sum(-1))[..., None] + 0 * a),
         "all heads of a block have the same p here: fit one p for each head.",
     ),
-    (
-        chain_by_chain,
-        "sum over all chains before you divide: do not average one p for each chain.",
-    ),
+    (chain_by_chain, "sum over all chains before you divide: do not average one p for each chain."),
     (lambda chains, band: mixture()(chains, band + 1), "the window has |i − j| ≤ band."),
     (mixture(clip=np.ones_like), "this is the window alone: where is mean(V)?"),
     (mixture(clip=np.zeros_like), "this is mean(V) alone: where is the window?"),

@@ -21,15 +21,9 @@ def kept(
 
 HYBRIDS = [
     (kept(both=1), "each token has a key and a value."),
-    (
-        kept(of=lambda heads, keys: heads),
-        "a key and a value per key head, not per query head.",
-    ),
+    (kept(of=lambda heads, keys: heads), "a key and a value per key head, not per query head."),
     (kept(of=lambda heads, keys: 1), "each key head has keys and values of its own."),
-    (
-        kept(lambda L, near, sinks: near + sinks),
-        "a short text has only L tokens.",
-    ),
+    (kept(lambda L, near, sinks: near + sinks), "a short text has only L tokens."),
     (kept(lambda L, near, sinks: min(L, near)), "the sinks are kept beside the window."),
     (kept(lambda L, near, sinks: min(L, near) + sinks), "sinks inside the window count once."),
     (kept(lambda L, near, sinks: L), "a converted layer keeps the window and the sinks alone."),
@@ -60,22 +54,19 @@ def paired(numbers_of=lambda a, b: (a - b).mean(axis=1), ddof=1, root=np.sqrt):
 
 
 def unpaired(a, b):
-    """Of independent windows: the variances of both means add up."""
+    """Of independent texts: the variances of both means add up."""
     return (a - b).mean(), np.sqrt(sum(x.mean(axis=1).var(ddof=1) for x in (a, b)) / len(a))
 
 
 PAIRS = [
-    (paired(lambda a, b: a - b), "tokens of a window are not independent: one number per window."),
-    (unpaired, "both methods read the same windows: take the spread of the differences."),
+    (paired(lambda a, b: a - b), "tokens of a text are not independent: one number per text."),
+    (unpaired, "both methods read the same texts: take the spread of the differences."),
     (paired(ddof=0), "divide by n − 1 in the standard deviation: ddof=1."),
-    (
-        paired(root=lambda n: 1),
-        "divide the standard deviation by the root of n.",
-    ),
+    (paired(root=lambda n: 1), "divide the standard deviation by the root of n."),
     (paired(root=lambda n: n), "divide by the root of n, not by n."),
     (paired(lambda a, b: (b - a).mean(axis=1)), "a − b, not b − a."),
-    (paired(lambda a, b: (a - b).sum(axis=1)), "the mean difference of a window, not the sum."),
-    (paired(lambda a, b: (a - b).mean(axis=0)), "one number for each window: a mean over tokens."),
+    (paired(lambda a, b: (a - b).sum(axis=1)), "the mean difference of a text, not the sum."),
+    (paired(lambda a, b: (a - b).mean(axis=0)), "one number for each text: a mean over tokens."),
     (paired(lambda a, b: abs((a - b).mean(axis=1))), "a difference keeps its sign."),
     (lambda a, b: paired()(a, b)[::-1], "return the difference first, then its standard error."),
 ]
@@ -83,12 +74,12 @@ PAIRS = [
 
 @check(mistakes=PAIRS)
 def paired_difference(measure):
-    """measure(a, b): the mean of a − b and its standard error over windows, two numbers."""
+    """measure(a, b): the mean of a − b and its standard error over texts, two numbers."""
     rng, given = np.random.default_rng(2202), []
-    for windows, tokens in ((6, 40), (3, 25), (12, 10)):
-        hard = rng.gamma(2.0, size=(windows, tokens)) + rng.normal(size=(windows, 1))
+    for texts, tokens in ((6, 40), (3, 25), (12, 10)):
+        hard = rng.gamma(2.0, size=(texts, tokens)) + rng.normal(size=(texts, 1))
         given.append(
-            (hard + rng.normal(0.1, 0.3, size=(windows, 1)), hard + rng.normal(size=hard.shape) / 4)
+            (hard + rng.normal(0.1, 0.3, size=(texts, 1)), hard + rng.normal(size=hard.shape) / 4)
         )
 
     def stacked(a, b):
@@ -163,3 +154,5 @@ def weight_on_sinks(measure):
         v = rng.normal(size=(L, e)) * rng.choice([0.1, 1.0], size=(L, 1), p=[0.3, 0.7])
         given.append((q, k, v * rng.uniform(0.5, 2, size=(L, 1)), fraction))
     compare(lambda *x: numbers(measure(*x)), held(), given, MARKS, case="{0.shape[0]} tokens")
+    given = [(q[:4], k[:4], np.array([[2.0], [2.0], [1.0], [2.0]]), 0.5)]
+    compare(measure, held(), given, otherwise="shorter than the fraction, not just as short.")

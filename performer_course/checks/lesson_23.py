@@ -10,18 +10,14 @@ from ._judge import check, compare
 
 
 def first_length(
-    near=lambda i, n: np.minimum(i + 1, n),
-    every=lambda i: i + 1,
-    keys=lambda w, s: w + s,
-    enough=np.less_equal,
-    away=0,
+    near=lambda i, n: np.minimum(i + 1, n), keys=lambda w, s: w + s, enough=np.less_equal, away=0
 ):
     """The search for the least L whose rows see few enough pairs; the defaults are right."""
 
     def search(window, sinks, fraction):
         i = np.arange(40_000)
         pairs = near(i, keys(window, sinks)) + 0 * i
-        good = enough(pairs.cumsum(), fraction * (every(i) + 0 * i).cumsum())
+        good = enough(pairs.cumsum(), fraction * (i + 1).cumsum())
         return int(np.flatnonzero(~good)[-1]) + 2 + away  # all longer texts are good
 
     return search
@@ -36,6 +32,8 @@ LENGTHS = [
     (first_length(keys=lambda w, s: w + s + 1), "the window includes the query's own key."),
     (first_length(near=lambda i, n: n), "rows near the start of the text see fewer keys."),
     (square, "a causal row sees i + 1 keys of exact attention, not all L."),
+    (lambda *given: 2 * square(*given), "nearly: the first rows of a window see fewer keys."),
+    (first_length(enough=np.less), "exactly this fraction is allowed: at most, not less."),
     (first_length(away=-1), "one token too few: there the fraction is still larger."),
     (first_length(away=1), "one token too many."),
 ]
@@ -44,31 +42,27 @@ LENGTHS = [
 @check(mistakes=LENGTHS)
 def tokens_from(search):
     """search(window, sinks, fraction): the L from which a window has this fraction of pairs."""
-    given = [(64, 4, 0.25), (5, 0, 0.5), (16, 1, 0.9), (256, 4, 0.1)]
+    given = [(64, 4, 0.25), (5, 0, 0.5), (16, 1, 0.9), (256, 4, 0.1), (1, 0, 0.25)]  # 7 of 28
     compare(search, first_length(), given, LENGTHS, case="a window of {0} and {1} sinks, {2}")
 
 
 # Which queries retrieve
 
 
-def part(root=math.sqrt, far=lambda gap, w: gap >= w, top=np.max, least=0.5, first=0, of=np.mean):
-    """The fraction of causal rows with more than `least` of the weight on one distant key."""
+def part(
+    root=math.sqrt, far=lambda gap, w: gap >= w, top=np.max, over=np.greater, least=0.5, first=0,
+    of=np.mean, later=False,
+):  # fmt: skip
+    """The fraction of rows with more than `least` of the weight on one distant key."""
 
     def measure(q, k, window, sinks):
         i, j = np.indices((len(q), len(k)))
-        weights = np.exp(np.where(j <= i, q @ k.T / root(q.shape[1]), -np.inf))
+        weights = np.exp(np.where(later | (j <= i), q @ k.T / root(q.shape[1]), -np.inf))
         weights /= weights.sum(axis=1, keepdims=True)
         weights *= far(i - j, window) & (j >= sinks * (1 - first))
-        return of(top(weights, axis=1) > least)
+        return of(over(top(weights, axis=1), least))
 
     return measure
-
-
-def every_key(q, k, window, sinks):
-    i, j = np.indices((len(q), len(k)))
-    weights = np.exp(q @ k.T / q.shape[1] ** 0.5)
-    weights /= weights.sum(axis=1, keepdims=True)
-    return ((weights * ((np.abs(i - j) >= window) & (j >= sinks))).max(axis=1) > 0.5).mean()
 
 
 QUERIES = [
@@ -78,14 +72,16 @@ QUERIES = [
     (part(far=lambda gap, w: gap > w), "the window has `window` keys, the query's own included."),
     (part(far=lambda gap, w: gap >= 0), "keys in the window do not count."),
     (part(root=lambda d: 1), "the logits are qᵀk/√d: the root of d is missing."),
-    (every_key, "a causal row has no weight on later keys."),
+    (part(far=lambda gap, w: abs(gap) >= w, later=True), "a causal row sees no later keys."),
+    (part(later=True), "causal: take the softmax over the keys 0 to i alone."),
+    (part(over=np.greater_equal), "exactly half of the weight is not enough."),
     (part(of=np.sum), "return the fraction of the queries, not their number."),
 ]
 
 
 @check(mistakes=QUERIES)
 def retrieving(measure):
-    """measure(q, k, window, sinks): the fraction of rows with half of the weight on a far key."""
+    """measure(q, k, window, sinks): the fraction of rows with over half of it on a far key."""
     rng, given = np.random.default_rng(2301), []
     for L, window, sinks, strength in ((60, 8, 2, 3.0), (45, 5, 1, 2.5), (30, 12, 0, 3.5)):
         k = rng.normal(size=(L, 9))
@@ -93,4 +89,6 @@ def retrieving(measure):
         q[::5] = strength * k[np.maximum(np.arange(0, L, 5) - window, 0)]
         q[1::5] = strength * k[0]
         given.append((q, k, window, sinks))
+    q, k = np.array([[0.0], [0.0], [9.0]]), np.array([[1.0], [0.0], [0.0]])
+    given.append((q, k, 1, 0))  # row 1 has exactly half of its weight on key 0
     compare(measure, part(), given, QUERIES, case="a window of {2} and {3} sinks")

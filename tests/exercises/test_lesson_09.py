@@ -25,6 +25,9 @@ def from_theory(x, y, eps):
 
 
 RIGHT |= {"best_mix": [from_theory_mix], "features_needed": [from_theory]}
-
+WRONG["features_needed"] = [
+    (lambda *given, to=to: np.array(from_theory(*given))[to], "the order is trigonometric")
+    for to in ([1, 0, 2], [1, 2, 0], [2, 1, 0])
+]
 
 TestExercises = exercises(RIGHT, WRONG)

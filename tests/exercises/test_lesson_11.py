@@ -14,9 +14,7 @@ RIGHT, WRONG = {}, {}
 # predicted_error
 
 
-RIGHT["predicted_error"] = [
-    lambda q, k, m: np.sum(k * k) / (np.sqrt(q.shape[1]) * m * len(k) ** 2),
-]
+RIGHT["predicted_error"] = [lambda q, k, m: np.sum(k * k) / (np.sqrt(q.shape[1]) * m * len(k) ** 2)]
 
 
 # log_estimates

@@ -36,7 +36,10 @@ def by_values(q, k, v, fraction):
 
 
 RIGHT["weight_on_sinks"] = [by_values]
-WRONG["weight_on_sinks"] = [(lambda q, k, v, fraction: by_values(1e4 * q, k, v, fraction), "")]
+WRONG["weight_on_sinks"] = [
+    (lambda q, k, v, fraction: by_values(1e4 * q, k, v, fraction), ""),
+    (lambda q, k, v, fraction: by_values(q, k, v, fraction * (1 + 1e-9)), "not just as short"),
+]
 
 
 TestExercises = exercises(RIGHT, WRONG)
