@@ -20,6 +20,9 @@ LOSSY = (np.ma.MaskedArray, np.matrix)
 # in float16, 2e17 in float32, 5e138 in float64), and a value, so that sums are.
 ENTRY_POWER, VALUE_POWER = 0.45, 0.8
 SINGLE = float(np.finfo(np.float32).max)
+# What a module needs beside the package, by the extra of a clone that installs it.
+EXTRAS = {"lessons": "matplotlib pillow", "torch": "torch", "training": "jax optax tqdm"}
+FETCHED = ": `make model`, in a clone of the course, fetches one"
 
 
 def check_array(x, name: str, dims: str, mask=None, *, finite=True, **limit):
@@ -238,12 +241,12 @@ def check_kind(x, kind: type, name: str) -> None:
 
 @contextlib.contextmanager
 def needed(module: str, extra: str):
-    """Says which extra installs what an import in this block lacks. Raises: ImportError."""
+    """Says what installs what an import in this block lacks. Raises: ImportError."""
     try:
         yield
     except ImportError as error:
-        message = f"{module} cannot be imported ({error}): `make lab EXTRAS={extra}` installs it"
-        raise ImportError(message) from error
+        install = f"pip install {EXTRAS[extra]} (in a clone of the course: make lab EXTRAS={extra})"
+        raise ImportError(f"{module} cannot be imported ({error}): {install}") from error
 
 
 @contextlib.contextmanager
@@ -255,12 +258,12 @@ def reading(path, what: str, sha256: str | None = None):
     """
     good = isinstance(path, str | os.PathLike)
     if not good or (os.path.exists(path) and not os.path.isfile(path)):  # a pipe never ends
-        raise ValueError(f"path must be the path of a {what}, got {path!r}")
+        raise ValueError(f"path must be the path of a {what}, got {path!r}{FETCHED * bool(sha256)}")
     with open(path, "rb") as file:
         if sha256 and (got := hashlib.file_digest(file, "sha256").hexdigest()) != sha256:
             raise ValueError(
-                f"path must be the path of a {what} with sha256 {sha256}, got {path} with {got}: "
-                "`make model` fetches the right one, check_hash=False reads any"
+                f"path must be the path of a {what} with sha256 {sha256}, got {path} with {got}"
+                f"{FETCHED}, and check_hash=False reads any"
             )
         file.seek(0)
         try:
