@@ -1,6 +1,6 @@
 """The decision card of lesson 23: which cheap attention is worth trying in place of a head.
 
-    python -m performer_course.card head.npz --sample other.npz --causal
+    performer-card head.npz --sample other.npz --causal    (or: python -m performer_course.card …)
 
 head.npz holds q, k and v of one head (L, d), or of several (heads, L, d), rotated if the model uses
 RoPE; k and v may have fewer heads. other.npz has the same heads on another text, to choose sizes,
@@ -195,7 +195,7 @@ def _read(path):
 def main() -> None:
     """Read heads, print their card and the verdict."""
     known = {"description": __doc__, "formatter_class": argparse.RawDescriptionHelpFormatter}
-    parser = argparse.ArgumentParser("python -m performer_course.card", **known)
+    parser = argparse.ArgumentParser("performer-card", **known)
     parser.add_argument("head", help="npz file of q, k and v")
     parser.add_argument("--sample", help="npz file of the same heads on another text")
     parser.add_argument("--causal", action="store_true", help="for a decoder")

@@ -8,7 +8,6 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
-from setuptools import find_packages
 
 from tools.notebooks import NOTEBOOKS, ROOT, read
 from tools.setting import edition
@@ -56,12 +55,6 @@ def test_every_dependency_is_pinned_within_its_bounds():
         versions = pins.get(canonicalize_name(requirement.name))
         assert versions, f"{requirement.name} is not pinned: run `make constraints`"
         assert all(version in requirement.specifier for version in versions), requirement
-
-
-def test_a_wheel_holds_every_module_of_the_package_and_no_other():
-    packages = find_packages(ROOT, **PYPROJECT["tool"]["setuptools"]["packages"]["find"])
-    held = {path for name in packages for path in (ROOT / name.replace(".", "/")).glob("*.py")}
-    assert held == set((ROOT / "performer_course").rglob("*.py"))
 
 
 def test_the_pins_name_no_host():
