@@ -130,6 +130,15 @@ def check_mask(key_mask, x, name: str):
     return xp
 
 
+def check_apart(out, x, **others) -> None:
+    """Raises: ValueError unless out is x or overlaps no given array; on NumPy only."""
+    if is_free_to_read(out):
+        same = out.__array_interface__ == x.__array_interface__
+        for name, y in others.items() if same else [("x", x), *others.items()]:
+            if np.may_share_memory(out, y, max_work=10_000):  # where it can't tell, it says yes
+                raise ValueError(f"out must be x or share no memory with {name}, got one that does")
+
+
 def check_library(x, y, names: str):
     """The namespace of x and y. Raises: ValueError with their `names` if it differs."""
     try:

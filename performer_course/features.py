@@ -12,6 +12,7 @@ import array_api_compat
 from jaxtyping import Float
 
 from ._arguments import (
+    check_apart,
     check_array,
     check_count,
     check_directions,
@@ -131,6 +132,7 @@ def _in_steps(x, W, waves, b, scale, out):
     n, shape = x.shape[-2], (*check_lead(x, W), x.shape[-2], W.shape[-2] * len(waves))
     if out is not None:
         _check_out(out, shape, x)
+        check_apart(out, x, W=W, b=b)
     elif array_api_compat.is_jax_array(x):
         return _waves(x, W, waves, b, scale)
     else:
