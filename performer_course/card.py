@@ -184,7 +184,9 @@ def _read(path):
         arrays = [stored[name] for name in "qkv" if name in stored.files]
     for i, x in enumerate(arrays):
         if x.dtype.itemsize == 2 and x.dtype.kind in "Vui":  # bfloat16, the upper half of float32
-            arrays[i] = (x.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+            bits = (x.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+            if not 0 < np.nanmax(abs(bits), initial=0) < 1e-30:  # else they are counts, say
+                arrays[i] = bits
     if [x.dtype.kind for x in arrays] != ["f"] * 3:
         got = ", ".join(stored.files) or "no arrays"
         got += f" (numbers: {', '.join(str(x.dtype) for x in arrays)})" if arrays else ""
