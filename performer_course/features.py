@@ -159,9 +159,9 @@ def fourier(
     """[cos(x Wᵀ), sin(x Wᵀ)] / √m: φ(x)ᵀφ(y) is the mean of cos(ωᵀ(x − y)) over the rows ω.
 
     No 2π: W is in radians. Shape: (..., n, 2m), dtype that of x (W is cast to it); written into
-    `out` if given, which saves memory. Error: unbiased if W is drawn from the kernel's spectrum,
-    and φ(x)ᵀφ(x) = 1; `theory.fourier_variance`. Cost: O(n m d); memory, the result and a few MiB.
-    Source: Rahimi & Recht (2007), §3; Sutherland & Schneider (2015), its z̃.
+    `out` if given, x itself or apart from x and W. Error: unbiased if W is drawn from the kernel's
+    spectrum, and φ(x)ᵀφ(x) = 1; `theory.fourier_variance`. Cost: O(n m d); memory, the result and a
+    few MiB. Source: Rahimi & Recht (2007), §3; Sutherland & Schneider (2015), its z̃.
 
     >>> import numpy as np
     >>> from performer_course import features, kernels, projections
