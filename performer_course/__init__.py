@@ -19,6 +19,7 @@
     data         a text, attention of three kinds (independent, aligned, learned), and speech
     training     Adam on JAX, as in lessons 16 and 21 (the extra `training`)
     pytorch      attention as PyTorch modules, for your own model (the extra `torch`)
+    huggingface  a window with sinks as an attention of transformers, and its cache
     figures      one style; show(fig, alt=...) puts a figure and its alt text on the page
     drawings     drawings of attention, a transformer block and a state, for lessons and slides
     checks       what a correct answer to an exercise satisfies

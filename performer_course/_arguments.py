@@ -21,7 +21,8 @@ LOSSY = (np.ma.MaskedArray, np.matrix)
 ENTRY_POWER, VALUE_POWER = 0.45, 0.8
 SINGLE = float(np.finfo(np.float32).max)
 # What a module needs beside the package, by the extra of a clone that installs it.
-EXTRAS = {"lessons": "matplotlib pillow", "torch": "torch", "training": "jax optax tqdm"}
+EXTRAS = {"lessons": "matplotlib pillow", "torch": "torch", "huggingface": "torch transformers"}
+EXTRAS |= {"training": "jax optax tqdm"}
 FETCHED = ": `make model`, in a clone of the course, fetches one"
 
 

@@ -4,8 +4,9 @@ All L × S weights are in memory at once. The fast functions of `attention` and 
 same rows without them; each names its slow form here and is tested against it. (For decay and the
 delta rule the slow form is `recurrent.recurrence`.) q: (..., L, d), k: (..., S, d), v: (..., S, e)
 give (..., L, e). Row i sees the keys j ≤ i if causal, |i − j| ≤ band, and those where key_mask
-(..., S) is True; a row that sees no key is zero. Sums and rows are in float32 at least. All raise
-ValueError as the functions of `attention` do.
+(..., S) is True; a row that sees no key is zero. A band and sinks count the tokens that the mask
+shows, the hidden ones after them; where causal, no row sees a later key. Sums and rows are in
+float32 at least. All raise ValueError as the functions of `attention` do.
 """
 
 import math
@@ -13,7 +14,7 @@ import math
 import array_api_compat
 from jaxtyping import Float
 
-from ._arguments import check_attention, check_count
+from ._arguments import check_attention, check_count, check_tokens
 from ._blocks import masked_part, sum_dtype
 from ._shapes import Array, Directions, Key, Mask, OwnKey, OwnMask, OwnValue, Query, Rows, Value
 
@@ -35,7 +36,10 @@ def softmax_attention(
     """
     xp, (q, k, v, key_mask, _) = _checked(q, k, v, key_mask)
     logits = q @ xp.matrix_transpose(k) / math.sqrt(q.shape[-1])
-    return _softmax(logits, _visible(logits, causal, key_mask, band, sinks)) @ v
+    if band is None:
+        return _softmax(logits, _visible(logits, causal, key_mask)) @ v
+    check_tokens(q, k)
+    return _near_and(xp, None, q, k, v, band, sinks, causal, key_mask)
 
 
 def linear_attention(
@@ -92,12 +96,9 @@ def joint_attention(
     far = [] if centres is None else [centres]
     xp, (q, k, v, key_mask, centres) = _checked(q, k, v, key_mask, *far, called="centres")
     t = q @ xp.matrix_transpose(k)
-    seen = _visible(t, causal, key_mask)
     if centres is None:
-        first = xp.arange(t.shape[-1], device=array_api_compat.device(k))
-        first = first < check_count(sinks, "sinks", least=0)
-        near = _visible(t, False, None, band, sinks) if causal else first
-        far = xp.astype(seen & ~near, q.dtype)  # (L, L), with a mask (..., L, L)
+        near = _near(t, key_mask, band if causal else -1, sinks)  # all-to-all, of all but the sinks
+        far = xp.astype(_visible(t, causal, key_mask) & ~near, q.dtype)  # (..., L, L)
         total = xp.sum(far, axis=-1, keepdims=True)
         mean = far @ k / xp.where(total == 0, xp.ones_like(total), total)
         logits = xp.sum(q * mean, axis=-1, keepdims=True)  # (..., L, 1)
@@ -106,7 +107,8 @@ def joint_attention(
         nearest = xp.argmin(distance, axis=-1)[..., None]  # (..., L, 1)
         own = nearest == xp.arange(centres.shape[-2], device=array_api_compat.device(k))
         logits = q @ xp.matrix_transpose(xp.astype(own, k.dtype) @ centres)
-    return _near_and(xp, logits / math.sqrt(q.shape[-1]), q, k, v, band, sinks, seen)
+    logits = logits / math.sqrt(q.shape[-1])
+    return _near_and(xp, logits, q, k, v, band, sinks, causal, key_mask)
 
 
 def joint_favor_attention(
@@ -127,13 +129,35 @@ def joint_favor_attention(
     """
     xp, (q, k, v, key_mask, W) = _checked(q, k, v, key_mask, W)
     far = _log_weights(xp, q, k, W) - math.log(W.shape[-2])
-    return _near_and(xp, far, q, k, v, band, sinks, _visible(far, causal, key_mask))
+    return _near_and(xp, far, q, k, v, band, sinks, causal, key_mask)
 
 
-def _near_and(xp, far, q, k, v, band, sinks, seen):
-    """Attention with exact logits of near keys and `far` logits of the others, over those seen."""
-    near = q @ xp.matrix_transpose(k) / math.sqrt(q.shape[-1])
-    return _softmax(xp.where(_visible(near, False, None, band, sinks), near, far), seen) @ v
+def _near_and(xp, far, q, k, v, band, sinks, causal, key_mask):
+    """Attention with exact logits of near keys and `far` logits of the others, or none of these."""
+    logits = q @ xp.matrix_transpose(k) / math.sqrt(q.shape[-1])
+    near, seen = _near(logits, key_mask, band, sinks), _visible(logits, causal, key_mask)
+    if causal and key_mask is not None:  # a hidden row counts as the last: it would look ahead
+        n = xp.cumulative_sum(xp.astype(key_mask, xp.int32), axis=-1)
+        seen = seen & (key_mask | (n == n[..., -1:]))[..., :, None]
+    if far is None:
+        return _softmax(logits, seen & near) @ v
+    return _softmax(xp.where(near, logits, far), seen) @ v
+
+
+def _near(weights, key_mask, band, sinks):
+    """Whether key j is at most `band` tokens from row i, or one of the first `sinks`: (..., L, L).
+
+    Tokens are counted where key_mask shows them; the hidden ones come after these.
+    """
+    xp, L = array_api_compat.array_namespace(weights), weights.shape[-1]
+    at = xp.arange(L, device=array_api_compat.device(weights))
+    if key_mask is not None:
+        shown, hidden = (xp.astype(x, xp.int32) for x in (key_mask, ~key_mask))
+        last = xp.sum(shown, axis=-1, keepdims=True)
+        after = last + xp.cumulative_sum(hidden, axis=-1)
+        at = xp.where(key_mask, xp.cumulative_sum(shown, axis=-1), after) - 1
+    near = xp.abs(at[..., None, :] - at[..., :, None]) <= check_count(band, "band", least=-1)
+    return near | (at < check_count(sinks, "sinks", least=0))[..., None, :]
 
 
 def _checked(q, k, v, key_mask, *W, **options):
@@ -160,16 +184,12 @@ def _log_weights(xp, q, k, W):
     return xp.stack(rows, axis=-2)
 
 
-def _visible(weights, causal, key_mask, band=None, sinks=0):
+def _visible(weights, causal, key_mask):
     """Whether row i sees key j, for weights (..., L, S): (L, S), or (..., L, S) with a mask."""
     xp, (L, S) = array_api_compat.array_namespace(weights), weights.shape[-2:]
     device = array_api_compat.device(weights)
     ahead = xp.arange(S, device=device)[None, :] - xp.arange(L, device=device)[:, None]  # j − i
     seen = ahead <= (0 if causal else S)
-    if band is not None:
-        band = check_count(band, "band", least=0)
-        first = xp.arange(S, device=device) < check_count(sinks, "sinks", least=0)
-        seen = seen & (first | (ahead <= band) & (ahead >= -band))
     return seen if key_mask is None else seen & key_mask[..., None, :]
 
 

@@ -1,8 +1,10 @@
 """Attention in two parts: exact for near keys, features or representatives for the far field.
 
 q: (..., L, d), k: (..., L, d), v: (..., L, e) give (..., L, e): a band needs one sequence, as many
-keys as queries. Near and far keys share one denominator. Leading axes, key_mask, causal, precision
-and errors are as in `attention`.
+keys as queries. Near and far keys share one denominator. Leading axes, causal, precision and errors
+are as in `attention`. key_mask (..., L): band and sinks count the tokens that it shows, so that
+their rows are those of the shown tokens alone, wherever the padding is. A hidden token is no key;
+its row is that of a query behind the last shown token, or zero where that would be a later one.
 """
 
 import functools
@@ -11,7 +13,7 @@ import math
 from typing import NamedTuple
 
 import array_api_compat
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from ._arguments import (
     VALUE_POWER,
@@ -20,12 +22,13 @@ from ._arguments import (
     check_keys,
     check_kind,
     check_lead,
+    check_mask,
     check_shape,
     check_tokens,
 )
 from ._blocks import THREADS_FROM, each_head, masked_part, steps, sum_dtype
 from ._causal import causal_chunk
-from ._shapes import Array, Directions, Key, OwnKey, OwnMask, OwnValue, Query, Rows, Value
+from ._shapes import Array, Directions, Key, Mask, OwnKey, OwnMask, OwnValue, Query, Rows, Value
 from ._stable import (
     State,
     added,
@@ -57,16 +60,17 @@ def near_field(
 ) -> Rows:
     """softmax(q kᵀ / √d) v over the keys |i − j| ≤ band only; if causal, i − band ≤ j ≤ i.
 
-    sinks: how many of the first keys are near for every row, whatever the band; a causal row sees
-    those j ≤ i. Slow form: `naive.softmax_attention` with its band. Elsewhere a logit is −∞ and the
-    weight 0; far blocks are never computed. Shape: (..., L, e), dtype that of the inputs. Error:
-    exact to rounding, at any norm whose logits are finite. Cost: O(L (band + sinks + 64) (d + e));
-    memory, the result and a few blocks of 64 × 512 logits. Source: Nguyen et al. (2021), near
+    sinks: how many of the first keys shown are near for every row, whatever the band; a causal row
+    sees those j ≤ i. Slow form: `naive.softmax_attention` with its band. Elsewhere a logit is −∞
+    and the weight 0; far blocks are never computed. Shape: (..., L, e), dtype that of the inputs.
+    Error: exact to rounding, at any norm whose logits are finite. Cost: O(L (band + sinks + 64)
+    (d + e)); memory, the result and a few blocks of 64 × 512 logits, and with a mask q, k and v in
+    another order. Source: Nguyen et al. (2021), near
     field; sinks, Xiao et al. (2023), §3.2. Differs from the paper: −∞ outside the band, where
     softmax(band(·)) read as written has logit 0; and no L × L array, which its code holds.
     """
-    arguments = check_attention(q, k, v, key_mask)
-    xp, L = array_api_compat.array_namespace(q), q.shape[-2]
+    q, k, v, key_mask, _ = check_attention(q, k, v, key_mask)
+    xp = array_api_compat.array_namespace(q)
     check_tokens(q, k)
     near = _check_near(band, sinks, q.shape[-2])
 
@@ -74,7 +78,27 @@ def near_field(
         for _, rows in _near_rows(xp, q, k, v, key_mask, near, causal):
             yield rows.Sz
 
-    return each_head(sums, *arguments, work_per_head=_work(L, near))
+    def attend(*arguments):
+        return each_head(sums, *arguments, work_per_head=_work(q.shape[-2], near))
+
+    return _shown_first(attend, q, k, v, key_mask, causal)
+
+
+def _shown_first(attend, q, k, v, key_mask, causal):
+    """attend(q, k, v, key_mask) of tokens in order of counting, those shown before those hidden."""
+    if key_mask is None:
+        return attend(q, k, v, None)
+    xp = array_api_compat.array_namespace(q)
+    hidden = xp.astype(~key_mask, xp.int32)
+    at = xp.cumulative_sum(xp.ones_like(hidden), axis=-1)
+    order = xp.argsort(at + hidden * q.shape[-2], axis=-1)[..., None]  # (..., L, 1)
+    q, k, v = (xp.take_along_axis(x, order, axis=-2) for x in (q, k, v))
+    rows = attend(q, k, v, xp.take_along_axis(key_mask, order[..., 0], axis=-1))
+    rows = xp.take_along_axis(rows, xp.argsort(order, axis=-2), axis=-2)
+    if not causal:
+        return rows
+    later = xp.flip(xp.cumulative_sum(xp.flip(1 - hidden, axis=-1), axis=-1), axis=-1)
+    return xp.where((key_mask | (later == 0))[..., None], rows, xp.zeros_like(rows))
 
 
 def _work(L, near):
@@ -145,10 +169,10 @@ def joint_attention(
     """Σ_j w_ij v_j / Σ_j w_ij: w = e^{qᵀk/√d} where |i − j| ≤ band, e^{qᵀc/√d} beyond.
 
     Slow form: `naive.joint_attention`. Near and far keys share one denominator. sinks: how many of
-    the first keys are near for every row. c: the cluster centre nearest to k. Without `centres` all
-    far keys have one representative: the mean of all keys that the mask shows, without the sinks;
-    for a causal row, of those before its band. Shape: (..., L, e), dtype that of the
-    inputs. Error: near keys are exact to rounding, at any norm; a far weight is off by a factor
+    the first keys shown are near for every row. c: the cluster centre nearest to k. Without
+    `centres` all far keys have one representative: the mean of all keys that the mask shows,
+    without the sinks; for a causal row, of those before its band. Shape: (..., L, e), dtype that of
+    the inputs. Error: near keys are exact to rounding, at any norm; a far weight is off by a factor
     e^{qᵀ(k−c)/√d}. Cost: O(L (band + sinks + 64) (d + e)), and with centres O(L C (d + e)) more;
     memory, the result and, with centres, as much again. Source: this course; the parts are those of
     Nguyen et al. (2021), which blends two denominators; sinks, Xiao et al. (2023), §3.2.
@@ -163,7 +187,10 @@ def joint_attention(
     def sums(q, k, v, key_mask, _):
         return _mean_key_rows(q, k, v, key_mask, near, causal)
 
-    return each_head(sums, q, k, v, key_mask, work_per_head=_work(q.shape[-2], near))
+    def attend(*arguments):
+        return each_head(sums, *arguments, work_per_head=_work(q.shape[-2], near))
+
+    return _shown_first(attend, q, k, v, key_mask, causal)
 
 
 def joint_favor_attention(
@@ -195,26 +222,29 @@ class Window(NamedTuple):
     """What later causal rows need of the keys so far: of constant size, however many there were.
 
     k, v: the first `sinks` keys and the last band + 1, with their values. gone: Σ [k, v, 1] over
-    the keys between, which have left the window: their mean is the mean key.
+    the keys between, which have left the window: their mean is the mean key. shown: after a prompt
+    with a mask, which of the keys count: texts of one batch may hold fewer than others.
     """
 
     k: Float[Array, "... n d"]
     v: Float[Array, "... n e"]
     gone: Float[Array, "... 1 d+e+1"]
+    shown: Bool[Array, "... n"] | None = None
 
 
-def window_state(k: Key, v: Value, band: int, *, sinks: int = 0) -> Window:
+def window_state(k: Key, v: Value, band: int, *, sinks: int = 0, key_mask: Mask = None) -> Window:
     """The Window after a prompt's keys, with which `follow_window` decodes.
 
     Shape: at most sinks + band + 1 keys, for each head of k and v, in their dtype; sums in float32
     at least. Error: exact to rounding. Cost: O(S (d + e)). Source: Xiao et al. (2023), §3.2; the
     sums are this course's.
     """
-    xp, (band, sinks) = check_keys(k, v, None), _check_near(band, sinks)
+    xp, (band, sinks) = check_keys(k, v, key_mask), _check_near(band, sinks)
     lead = check_lead(k, v, names="k and v")
     k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (k, v))
-    first = Window(k[..., :-1, :], v[..., :-1, :], 0.0)
-    return _appended(xp, first, k[..., -1:, :], v[..., -1:, :], band, sinks)
+    if key_mask is not None:
+        key_mask = xp.broadcast_to(key_mask, (*lead, k.shape[-2]))
+    return _trimmed(xp, Window(k, v, 0.0, key_mask), band, sinks)
 
 
 def follow_window(
@@ -240,16 +270,23 @@ def follow_window(
     xp, (band, sinks) = array_api_compat.array_namespace(q), _check_near(band, sinks)
     d, lead, heads = q.shape[-1], queries.shape[:-2], state.k.shape[-3:-2]
     k, v = (xp.broadcast_to(x, (*state.k.shape[:-2], *x.shape[-2:])) for x in (k, v))
+    if q.shape[-2] > 1 and not mean_key:  # the Window's tokens in front of the new ones: one text
+        state, n = _with_tokens(xp, state, k, v), state.k.shape[-2]
+        own = xp.zeros((*lead, n, d), dtype=q.dtype, device=array_api_compat.device(q))
+        near = {"sinks": sinks, "causal": True, "key_mask": state.shown}
+        rows = near_field(xp.concat([own, queries], axis=-2), state.k, state.v, band, **near)
+        return _trimmed(xp, state, band, sinks), rows[..., n:, :]
     # The n query heads that share a key head see the same keys: rows of one product, (..., n, d).
     shape = (*lead[:-1], *heads, math.prod(lead[-1:]) // (math.prod(heads) or 1), d)
-    dtype, rows = sum_dtype(xp, *state, q, k, v), []
+    dtype, rows = sum_dtype(xp, *state[:3], q, k, v), []
     for i in range(q.shape[-2]):
         here = slice(i, i + 1)
-        state = _appended(xp, state, k[..., here, :], v[..., here, :], band, sinks)
-        keys, values, _ = masked_part(xp, state.k, state.v, None, slice(None), dtype)
+        state = _with_tokens(xp, state, k[..., here, :], v[..., here, :])
+        state = _trimmed(xp, state, band, sinks)
+        keys, values, seen = masked_part(xp, *state[:2], state.shown, slice(None), dtype)
         query = xp.astype(xp.reshape(queries[..., i, :], shape), dtype, copy=False) / math.sqrt(d)
-        sums = logits_of(xp, query, keys, None, None)
-        sums = weighted_sums(xp, sums, values_and_ones(xp, values))
+        sums = logits_of(xp, query, keys, None, seen)
+        sums = weighted_sums(xp, sums, values_and_ones(xp, values, seen))
         if mean_key:
             mean = normalised(xp, state.gone)[..., :d]  # (..., 1, d)
             sums = _with_mean(xp, sums, xp.sum(query * mean, axis=-1), state.gone[..., d:])
@@ -257,16 +294,39 @@ def follow_window(
     return state, xp.astype(xp.concat(rows, axis=-2), xp.result_type(q, k, v), copy=False)
 
 
-def _appended(xp, state, k, v, band, sinks):
-    """The Window after one more token: a key before its band joins the sums, but no sink does."""
-    gone = slice(sinks, max(sinks, state.k.shape[-2] - band))
-    dtype = sum_dtype(xp, state.k, state.v, k, v)
-    keys, values, _ = masked_part(xp, state.k, state.v, None, gone, dtype)
-    sums = xp.concat([keys, values_and_ones(xp, values)], axis=-1)
-    sums = state.gone + xp.sum(sums, axis=-2, keepdims=True)
-    pairs = (state.k, k), (state.v, v)
-    parts = ([old[..., :sinks, :], old[..., gone.stop :, :], new] for old, new in pairs)
-    return Window(*(xp.concat(part, axis=-2) for part in parts), sums)
+def _with_tokens(xp, state, k, v):
+    """The Window with more keys and values behind its own, all of them shown."""
+    keys, values = (xp.concat(x, axis=-2) for x in ((state.k, k), (state.v, v)))
+    shown = state.shown
+    if shown is not None:
+        new = xp.ones(k.shape[:-1], dtype=xp.bool, device=array_api_compat.device(shown))
+        shown = xp.concat([shown, new], axis=-1)
+    return Window(keys, values, state.gone, shown)
+
+
+def _trimmed(xp, state, band, sinks):
+    """The Window of the first `sinks` keys shown and the last band + 1; the sums get the others."""
+    S, most, shown = state.k.shape[-2], sinks + band + 1, state.shown
+    dtype = sum_dtype(xp, state.k, state.v)
+    if shown is None:
+        gone = slice(sinks, max(sinks, S - band - 1))
+        keys, values, _ = masked_part(xp, state.k, state.v, None, gone, dtype)
+        left = xp.concat([keys, values_and_ones(xp, values)], axis=-1)
+        parts = ([x[..., :sinks, :], x[..., gone.stop :, :]] for x in state[:2])
+        k, v = (xp.concat(part, axis=-2) for part in parts)
+    else:
+        n = xp.cumulative_sum(xp.astype(shown, xp.int32), axis=-1)
+        stays = shown & ((n <= sinks) | (n >= n[..., -1:] - band))
+        keys, values, left = masked_part(xp, state.k, state.v, shown & ~stays, slice(None), dtype)
+        left = xp.concat([keys, values_and_ones(xp, values, left)], axis=-1)
+        at = xp.cumulative_sum(xp.ones_like(n), axis=-1) + S * xp.astype(stays, xp.int32)
+        order = xp.argsort(at, axis=-1)[
+            ..., max(0, S - most) :
+        ]  # hidden keys, then those that stay
+        k, v = (xp.take_along_axis(x, order[..., None], axis=-2) for x in state[:2])
+        shown = xp.take_along_axis(stays, order, axis=-1)
+        k, v = (xp.where(shown[..., None], x, xp.zeros_like(x)) for x in (k, v))
+    return Window(k, v, state.gone + xp.sum(left, axis=-2, keepdims=True), shown)
 
 
 def _check_window(state, k, v):
@@ -276,6 +336,8 @@ def _check_window(state, k, v):
     check_shape(state.k, "state.k", (*lead, "n", d), k, "k", power=VALUE_POWER)
     check_shape(state.v, "state.v", (*lead, state.k.shape[-2], e), v, "v", power=VALUE_POWER)
     check_shape(state.gone, "state.gone", (*lead, 1, d + e + 1), v, "v", power=VALUE_POWER)
+    if state.shown is not None:
+        check_mask(state.shown, state.k, "state.k")
 
 
 def _joint(logs, q, k, v, key_mask, far, near, causal):
@@ -290,8 +352,10 @@ def _joint(logs, q, k, v, key_mask, far, near, causal):
         for part, exact in _near_rows(xp, q, k, v, key_mask, near, causal):
             yield added(xp, exact, State(rows.c[..., part], rows.Sz[..., part, :])).Sz
 
-    work = _work(q.shape[-2], near)
-    return each_head(sums, q, k, v, key_mask, far, work_per_head=work)
+    def attend(*arguments):
+        return each_head(sums, *arguments, far, work_per_head=_work(q.shape[-2], near))
+
+    return _shown_first(attend, q, k, v, key_mask, causal)
 
 
 def _past_rows(xp, logs, q, k, v, key_mask, far, band, sinks=0):

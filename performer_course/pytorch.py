@@ -101,11 +101,14 @@ class NearFarAttention(_InPlaceOfSDPA):
         return near_far.joint_attention(q, k, v, self.band, centres=self.centres, **options)
 
     def follow(self, q, k, v, key_mask, state):
-        if self.centres is not None or key_mask is not None:
-            raise ValueError("step must be without centres and attn_mask: its state has neither")
+        if self.centres is not None:
+            raise ValueError("step must be without centres: its state has none")
         near = {"band": self.band, "sinks": self.sinks}
         if state is None:
-            return near_far.window_state(k, v, **near), self.attend(q, k, v, None, True)
+            rows = self.attend(q, k, v, key_mask, True)
+            return near_far.window_state(k, v, **near, key_mask=key_mask), rows
+        if key_mask is not None:
+            raise ValueError("attn_mask must be None after the prompt, whose mask the state keeps")
         return near_far.follow_window(state, q, k, v, **near, mean_key=True)
 
 

@@ -20,8 +20,8 @@ from performer_course.attention import uniform_attention
 # Modules that live on the host, and the rooms that serve NumPy alone or are the door. Any other
 # module of the package is a device module.
 HOST = {"antibody", "backend", "card", "checks", "compare", "data", "drawings", "figures"}
-HOST |= {"language", "paper", "projections", "pytorch", "speech", "theory", "training"}
-HOST |= {"_arguments", "_gguf", "_whisper"}
+HOST |= {"huggingface", "language", "paper", "projections", "pytorch", "speech", "theory"}
+HOST |= {"training", "_arguments", "_gguf", "_whisper"}
 
 # One size for each name of a dimension. L = S, as causal attention needs.
 SIZES = {"n": 5, "p": 4, "d": 3, "m": 6, "F": 7, "L": 5, "S": 5, "e": 2, "e+1": 3}

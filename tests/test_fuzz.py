@@ -38,8 +38,10 @@ SECONDS = 10  # of CPU time that a call may take
 PACKAGE = Path(performer_course.__file__).parent
 
 # What has arguments of another kind: judges of answers, pictures, programs that train, a ledger,
-# the ways between libraries, a file that is opened, rows of a card, and modules for PyTorch.
+# the ways between libraries, a file that is opened, rows of a card, and modules for PyTorch
+# and transformers.
 ELSEWHERE = {"checks", "drawings", "figures", "training", "paper", "backend", "pytorch"}
+ELSEWHERE |= {"huggingface"}
 FILES = {f"{name}.{f}" for name in ("antibody", "language", "speech") for f in ("load", "find")}
 FILES |= {"card.verdict"}
 # They say that a state may grow without bound, or a polynomial: huge numbers overflow in them.

@@ -26,6 +26,7 @@ def test_the_package_imports_no_extra():
     ("module", "missing", "extra", "names"),
     [
         ("pytorch", "torch", "torch", "torch"),
+        ("huggingface", "transformers", "huggingface", "torch transformers"),
         ("figures", "matplotlib", "lessons", "matplotlib pillow"),
         ("figures", "PIL", "lessons", "matplotlib pillow"),
         ("training", "optax", "training", "jax optax tqdm"),

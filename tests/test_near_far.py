@@ -3,6 +3,7 @@
 import itertools
 import tracemalloc
 
+import array_api_compat
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -71,15 +72,16 @@ def joint(way, d, of=near_far):
     rng = np.random.default_rng(5)
     if way in ("window", "mean key"):
         return of.joint_attention if way == "mean key" else of.near_field
-    if way == "clusters":
-        centres = rng.normal(size=(3, d))
-        return lambda q, *kv, **options: of.joint_attention(
-            q, *kv, centres=centres.astype(q.dtype), **options
-        )
-    W = rng.normal(size=(6, d))
-    return lambda q, k, v, band, **options: of.joint_favor_attention(
-        q, k, v, W.astype(q.dtype), band, **options
-    )
+    x = rng.normal(size=(3 if way == "clusters" else 6, d))
+
+    def attend(q, k, v, band, **options):
+        xp = array_api_compat.array_namespace(q)
+        far = xp.asarray(x, dtype=q.dtype)
+        if way == "clusters":
+            return of.joint_attention(q, k, v, band, centres=far, **options)
+        return of.joint_favor_attention(q, k, v, far, band, **options)
+
+    return attend
 
 
 each_way = pytest.mark.parametrize("way", ["mean key", "clusters", "features"])
@@ -119,6 +121,35 @@ def test_a_joint_row_forgets_what_is_masked(causal, way):
     np.testing.assert_array_equal(found, attend(q, *junk, 3, causal=causal, key_mask=mask))
     blind = attend(q, k, v, 3, causal=causal, key_mask=np.arange(80) > 40)
     assert (blind[:38] == 0).all() == causal
+
+
+@pytest.mark.parametrize(
+    ("way", "library"),
+    [
+        *itertools.product(
+            ("window", "mean key", "clusters", "features"), ("numpy", "array_api_strict", "torch")
+        ),
+        ("mean key", "jax.numpy"),  # which compiles each operation for each shape
+    ],
+)
+@each_causal
+def test_a_padded_text_has_the_rows_of_the_text_alone(way, causal, library):
+    """Padded on the left, on the right, not at all, and with holes; a band, and sinks, or both."""
+    of = pytest.importorskip(library, exc_type=ImportError)
+    L, d, j = 60, 6, np.arange(60)
+    mask = np.stack([j >= 9, j < 44, j >= 0, j % 5 != 3])[:, None]  # (4, 1, L)
+    q, k, v = (np.where(mask[..., None], x, np.nan) for x in qkv(L, lead=(4, 2)))
+    q = np.nan_to_num(q)
+    nears = {"band": 5, "sinks": 3}, {"band": 0, "sinks": 12}, {"band": 4}
+    for near in nears if library == "numpy" else nears[:1]:
+        given = (of.asarray(x, dtype=of.float32) for x in (q, k, v))
+        found = np.asarray(joint(way, d)(*given, causal=causal, key_mask=of.asarray(mask), **near))
+        for text in range(4):
+            seen = mask[text, 0]
+            alone = joint(way, d)(*(x[text][:, seen] for x in (q, k, v)), causal=causal, **near)
+            np.testing.assert_allclose(found[text][:, seen], alone, rtol=2e-4, atol=2e-5)
+        assert np.isfinite(found).all()
+        assert (found[0, :, :9] == 0).all() == causal  # rows before the text
 
 
 @pytest.mark.parametrize("name", ["centres", "W"])
@@ -161,8 +192,32 @@ def test_decoded_in_any_parts_the_rows_are_the_causal_ones(near, heads, mean_key
             state, rows = follow_window(state, *new, **near, mean_key=mean_key)
             close = {"rtol": 1e-9, "atol": 1e-12} if dtype == "f8" else {"rtol": 0, "atol": 2e-3}
             np.testing.assert_allclose(rows, expected[..., part, :], **close)
-            assert [x.dtype for x in (*state, rows)] == [dtype, dtype, wide, dtype]
+            assert [x.dtype for x in (*state[:3], rows)] == [dtype, dtype, wide, dtype]
             assert state.k.shape == (*k.shape[:-2], min(part.stop, most), k.shape[-1])
+
+
+@pytest.mark.parametrize("mean_key", [False, True], ids=["window", "mean key"])
+@pytest.mark.parametrize("near", [(0, 0), (3, 4), (5, 20), (100, 2)], ids="{0[0]}, {0[1]}".format)
+def test_padded_prompts_are_decoded_as_each_text_alone(near, mean_key):
+    """Two query heads for each of two key heads; prompts of 9, 2, 20 and 12 tokens."""
+    near, j = dict(zip(("band", "sinks"), near, strict=True)), np.arange(20)
+    mask = np.stack([j >= 11, j >= 18, j >= 0, j % 5 > 1])[:, None]  # (4, 1, S)
+    q, (_, k, v) = qkv(26, lead=(4, 4))[0], qkv(26, lead=(4, 2))
+    junk = (np.where(mask[..., None], x[..., :20, :], np.nan) for x in (k, v))
+    states, rows = [window_state(*junk, **near, key_mask=mask)], []
+    for part in (slice(20, 21), slice(21, 25), slice(25, 26)):
+        new = (x[..., part, :] for x in (q, k, v))
+        state, more = follow_window(states[-1], *new, **near, mean_key=mean_key)
+        states, rows = [*states, state], [*rows, more]
+    assert {s.k.shape[-2] for s in states[1:]} <= {
+        min(n, sum(near.values()) + 1) for n in (21, 25, 26)
+    }
+    attend = joint_attention if mean_key else near_field
+    for text, seen in enumerate(mask[:, 0]):
+        own = [x[text][:, np.append(seen, [True] * 6)] for x in (q, k, v)]
+        alone = attend(*own, **near, causal=True)[:, -6:]
+        found = np.concat(rows, axis=-2)[text]
+        np.testing.assert_allclose(found, alone, rtol=1e-9, atol=1e-12)
 
 
 # Bad input

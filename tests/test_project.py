@@ -47,7 +47,8 @@ def test_every_dependency_is_pinned_within_its_bounds():
     for line in text("constraints.txt").splitlines():
         name, version = re.match(r"([\w.-]+)==([\w.]+)", line).groups()
         pins.setdefault(canonicalize_name(name), []).append(Version(version))
-    apart = ("gpu-cuda12", "gpu-cuda13", "torch", "peers")  # peers are pinned where they are listed
+    # PyTorch's builds are for one device each, and peers are pinned where they are listed.
+    apart = ("gpu-cuda12", "gpu-cuda13", "torch", "huggingface", "peers")
     pinned = [EXTRAS[key] for key in EXTRAS if key not in apart]
     for requirement in map(Requirement, sum(pinned, PROJECT["dependencies"])):
         versions = pins.get(canonicalize_name(requirement.name))

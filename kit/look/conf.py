@@ -14,7 +14,7 @@ author = "The performer_course authors"
 language = "en"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
 autodoc_member_order = "bysource"
-autodoc_mock_imports = ["torch"]  # performer_course.pytorch alone needs it
+autodoc_mock_imports = ["torch", "transformers"]  # performer_course.pytorch, huggingface
 autodoc_typehints_format = "short"
 add_module_names = html_use_index = False
 smartquotes_action = "qD"  # "..." in a shape is not an ellipsis

@@ -103,6 +103,28 @@ def a_window_without_the_sink_divides_by_too_little(p):
 
 
 @claim("""
+    counted-by-index: the first keys of a text padded on its left are its padding
+        near_far: xp.argsort(at + hidden * q.shape[-2], axis=-1) => xp.argsort(at, axis=-1)
+    rows-not-put-back: rows in the order in which tokens were counted
+        near_far: xp.argsort(order, axis=-2) => order
+    hidden-rows-look-ahead: a causal row before the text sees all of it
+        near_far: if not causal: => if True:
+""")
+def padding_on_either_side_changes_no_row(p):
+    """a window with sinks and a mean key, nine hidden tokens before, after and inside the text: its
+    rows are those of the text alone, and a causal row before it is 0"""
+    rng, shown = np.random.default_rng(90), np.ones((3, 60), dtype=bool)
+    shown[0, :9] = shown[1, -9:] = shown[2, 20:29] = False
+    for mask, causal in itertools.product(shown, (False, True)):
+        q, k, v = problem(rng, 60, 6)
+        for attend in (p.near_far.near_field, p.near_far.joint_attention):
+            rows = attend(q, k, v, 4, sinks=3, causal=causal, key_mask=mask)
+            alone = attend(q[mask], k[mask], v[mask], 4, sinks=3, causal=causal)
+            assert np.allclose(rows[mask], alone, rtol=1e-9, atol=1e-12)
+            assert mask[0] or np.any(rows[:9]) != causal
+
+
+@claim("""
     taylor-over-factorial: x^α/α! for x^α/√α!, so that terms of the series get 1/k!² for 1/k!
         features: powers.append(powers[-1] * column / math.sqrt(a))
             => powers.append(powers[-1] * column / a)

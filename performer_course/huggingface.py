@@ -1,0 +1,242 @@
+"""A window and sinks as an attention of transformers, for pretrained decoders: extra `huggingface`.
+
+    register(window=64, sinks=4, exact_layers={7, 18, 23})
+    model.set_attn_implementation("near_far")
+    model.generate(**inputs, past_key_values=constant_cache(model))
+
+A token attends to the last `window` tokens, its own included, and to the first `sinks` that its
+text shows: `near_far.near_field`. Prompts, training, several tokens at once and single ones give
+the same rows, with any cache of transformers, with padding on either side, and for packed texts
+each as alone. Layers that have a sliding window of their own stay as they are.
+"""
+
+import math
+from functools import partial
+from pathlib import Path
+
+from ._arguments import check_count, needed
+from .near_far import Window, follow_window, near_field, window_state
+
+with needed(__name__, "huggingface"):
+    import numpy as np
+    import torch
+    from transformers import AttentionInterface
+    from transformers.cache_utils import CacheLayerMixin, DynamicCache, DynamicLayer
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward as sdpa
+    from transformers.masking_utils import (
+        AttentionMaskInterface,
+        causal_mask_function,
+        sdpa_mask,
+    )
+
+OWN = {}  # name: (band and sinks, exact layers), as registered
+# What some models pass to their attention, and a window with sinks would silently leave out.
+REFUSED = {
+    "s_aux": "learned sink logits",
+    "softcap": "soft-capped logits",
+    "position_bias": "a position bias",
+    "cache": "a paged cache",
+}
+
+
+def register(name: str = "near_far", *, window: int, sinks: int = 4, exact_layers=()) -> None:
+    """Adds an attention to transformers under `name`, for `model.set_attn_implementation(name)`.
+
+    window: keys of a row, its own included; sinks: first keys of its text; exact_layers: indices of
+    the layers that stay. To register a name again replaces it. Error: exact to rounding, also for
+    grouped queries and in bfloat16. Cost: a prompt, O(L (window + sinks) (d + e)) per head; a token
+    after it, O((window + sinks) (d + e)) without padding or with `constant_cache`, else a mask over
+    all keys. Raises: ValueError here for sizes and for names of transformers' own; in the model for
+    encoders, dropout and the arguments in REFUSED. Source: Xiao et al. (2023), §3.2.
+    """
+    near = {
+        "band": check_count(window, "window") - 1,
+        "sinks": check_count(sinks, "sinks", least=0),
+    }
+    exact = frozenset(check_count(i, "exact_layers", least=0) for i in exact_layers)
+    if name not in OWN and name in AttentionInterface():
+        raise ValueError(f"name must be new to transformers, got {name!r}")
+    OWN[name] = near, exact
+    AttentionInterface.register(name, partial(_attend, near, exact))
+    AttentionMaskInterface.register(name, _mask)
+
+
+def constant_cache(model):
+    """A cache for `generate` that does not grow, but in exact layers: a `near_far.Window` in each.
+
+    Make a new one for each call. Memory: (window + sinks) (d + e) numbers per key head, layer and
+    text, whatever its length. Raises: ValueError unless the model's attention was registered here;
+    later, where tokens are taken back (`crop`, as assisted generation does).
+    """
+    name = model.config._attn_implementation
+    if name not in OWN:
+        raise ValueError(
+            f"model must have an attention of `register`, got {name!r}: call "
+            "model.set_attn_implementation(name) first"
+        )
+    near, exact = OWN[name]
+    cache = DynamicCache(config=model.config)
+    cache.layers = [
+        _WindowLayer(near) if type(layer) is DynamicLayer and i not in exact else layer
+        for i, layer in enumerate(cache.layers)
+    ]
+    return cache
+
+
+def store_heads(model, tokens, layers, folder=".") -> list[Path]:
+    """Writes q, k and v of these layers, of the first text, to folder/layer_N.npz: for the card.
+
+    tokens: (texts, L), as the model takes them. Queries are scaled so that scores are qᵀk/√d.
+    Raises: ValueError for a layer without attention, and for the arguments in REFUSED.
+    """
+    stored = {}
+
+    def attend(module, q, k, v, attention_mask, scaling=None, **options):
+        _check_options(options)
+        layer = getattr(module, "layer_idx", len(stored))
+        stored[layer] = None
+        if layer in layers:
+            rows = _scaled(q, scaling), k, v
+            stored[layer] = [x[0].detach().float().cpu().numpy() for x in rows]
+        return sdpa(module, q, k, v, attention_mask, scaling=scaling, **options)
+
+    AttentionInterface.register("store_heads", attend)
+    AttentionMaskInterface.register("store_heads", sdpa_mask)
+    before = model.config._attn_implementation
+    model.set_attn_implementation("store_heads")
+    try:
+        with torch.no_grad():
+            model(tokens)
+    finally:
+        model.set_attn_implementation(before)
+    if missing := sorted({*layers} - {*stored}):
+        raise ValueError(f"layers must have attention, got {missing}; these have: {[*stored]}")
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    paths = [Path(folder) / f"layer_{layer}.npz" for layer in layers]
+    for path, layer in zip(paths, layers, strict=True):
+        np.savez(path, **dict(zip("qkv", stored[layer], strict=True)))
+    return paths
+
+
+def _attend(near, exact, module, q, k, v, attention_mask, scaling=None, **options):
+    """The registered function: rows (batch, L, heads, e), and None for the weights."""
+    _check_options(options)
+    if options.get("is_causal") is False or not getattr(module, "is_causal", True):
+        raise ValueError("a window with sinks is for decoders, got an attention that is not causal")
+    if options.pop("dropout", 0.0):
+        raise ValueError("dropout must be 0, weights are not dropped: call model.eval(), or set it")
+    (L, S), mask, causal = (q.shape[-2], k.shape[-2]), attention_mask, {"causal": True, **near}
+    if (layer := getattr(k, "window_layer", None)) is not None:
+        rows = layer.rows(_scaled(q, scaling), k, v, mask)
+    elif module.layer_idx in exact or options.get("sliding_window"):
+        if mask is not None and mask.shape[-2] < L:  # padding alone: rows see no later key
+            mask = mask & torch.ones(L, S, dtype=torch.bool, device=q.device).tril()
+        return sdpa(module, q, k, v, mask, scaling=scaling, **options)
+    elif L > 1 and (mask is None or mask.shape[-2] == 1):  # a prompt; a static cache is longer
+        shown = None if mask is None else mask[:, 0, :, :L]
+        rows = near_field(_scaled(q, scaling), k[:, :, :L], v[:, :, :L], **causal, key_mask=shown)
+    else:  # tokens after a prompt, or packed texts
+        first, last = (
+            slice(min(near["sinks"], S)),
+            slice(max(near["sinks"], S - near["band"] - 1), S),
+        )
+        if mask is None:
+            k, v = (torch.cat([x[:, :, first], x[:, :, last]], dim=-2) for x in (k, v))
+        else:
+            n = mask.cumsum(-1)  # of each key among those that the row sees
+            mask = mask & ((n >= n[..., -1:] - near["band"]) | (n <= near["sinks"]))
+        return sdpa(module, q, k, v, mask, scaling=scaling, **options)
+    return rows.transpose(1, 2), None
+
+
+def _scaled(q, scaling):
+    """q with which scores are qᵀk/√d where the model's are `scaling` qᵀk."""
+    return q if scaling is None else q * (scaling * math.sqrt(q.shape[-1]))
+
+
+def _check_options(options):
+    """Raises: ValueError for what a model passes and no function here computes."""
+    for name, what in REFUSED.items():
+        if options.get(name) is not None:
+            raise ValueError(f"{name} must be None: {what} of this model would be left out")
+
+
+def _mask(batch_size, q_length, kv_length, mask_function, attention_mask=None, **options):
+    """transformers' mask of pairs, or of a padded prompt that of its keys, (batch, 1, 1, S)."""
+    if "allow_is_bidirectional_skip" in options:
+        raise ValueError("a window with sinks is for decoders, got a bidirectional mask")
+    seen = attention_mask
+    if seen is None or not 1 < q_length == seen.shape[-1] or mask_function != causal_mask_function:
+        given = {"mask_function": mask_function, "attention_mask": seen, **options}
+        return sdpa_mask(batch_size, q_length, kv_length, **given)
+    if not torch.compiler.is_compiling() and seen.all():
+        return None
+    return torch.nn.functional.pad(seen, (0, kv_length - q_length))[:, None, None, :]
+
+
+class _WindowLayer(CacheLayerMixin):
+    """The cache of one layer: the `near_far.Window` of all tokens so far, and their number."""
+
+    supports_early_init = False
+
+    def __init__(self, near):
+        super().__init__()
+        self.near = near
+        self.reset()
+
+    def reset(self):
+        self.state, self.length, self.waits = None, 0, False
+
+    def lazy_initialization(self, key_states, value_states):
+        """Nothing is allocated before there are tokens."""
+
+    def update(self, key_states, value_states, *args, **kwargs):
+        """The new keys and values alone; the keys say where `rows` finds this layer."""
+        if self.waits:
+            raise ValueError("constant_cache must be used by the attention it was made for")
+        self.length, self.waits = self.length + key_states.shape[-2], True
+        keys = key_states.view_as(key_states)
+        keys.window_layer = self
+        return keys, value_states
+
+    def rows(self, q, k, v, mask):
+        """The rows of the new tokens, which join the Window."""
+        self.waits, L = False, q.shape[-2]
+        if mask is not None and mask.shape[-2] == L > 1 and not mask[:, 0, -1, -L:].all():
+            raise ValueError(
+                "attention_mask must show all tokens after a prompt, and no packed texts"
+            )
+        if self.state is not None:
+            self.state, rows = follow_window(self.state, q, k, v, **self.near)
+            return rows
+        shown = None if mask is None else mask[:, 0]
+        self.state = window_state(k, v, **self.near, key_mask=shown)
+        return near_field(q, k, v, **self.near, causal=True, key_mask=shown)
+
+    def get_mask_sizes(self, query_length):
+        return self.length + query_length, 0
+
+    def get_seq_length(self):
+        return self.length
+
+    def get_max_length(self):
+        return -1
+
+    get_max_cache_shape = get_max_length  # its name in transformers 5.5
+
+    def crop(self, tokens_to_remove):
+        if tokens_to_remove:
+            raise ValueError("constant_cache cannot take tokens back: others have left its window")
+
+    def _of_batch(self, change):
+        if self.state is not None:
+            self.state = Window(*(x if x is None else change(x) for x in self.state))
+
+    def reorder_cache(self, beam_idx):
+        self._of_batch(lambda x: x.index_select(0, beam_idx.to(x.device)))
+
+    def batch_repeat_interleave(self, repeats):
+        self._of_batch(lambda x: x.repeat_interleave(repeats, dim=0))
+
+    def batch_select_indices(self, indices):
+        self._of_batch(lambda x: x[indices])
