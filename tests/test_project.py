@@ -64,12 +64,12 @@ def test_ci_meets_its_peers_every_week_in_the_versions_that_their_page_names():
     peers = yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]["peers"]
     steps = [step.get("run", "") for step in peers["steps"]]
     assert "EXTRAS=peers" in " ".join(steps).split()
-    assert steps[-1].split()[-1] == "tests/deep/test_peers.py"
+    (met,) = (n for n, step in enumerate(steps) if "tests/deep/test_peers.py" in step.split())
     assert peers["env"]["UV_TORCH_BACKEND"] == "cpu"
-    pins = set(" ".join([*EXTRAS["peers"], *steps]).split())
+    pins = set(" ".join([*EXTRAS["peers"], *steps[:met]]).split())
     said = re.findall(r"(?m)^\| ([\w-]+) (\d[\w.]+) \|", text("kit/pages/how_we_know.md"))
     named = {f"{name}=={version}" for name, version in said if name != "scikit-learn"}
-    assert named == {pin for pin in pins if "==" in pin}
+    assert named == {pin for pin in pins if "==" in pin and "flax" not in pin}  # runs a page alone
     assert f"scikit-learn=={dict(said)['scikit-learn']}" in text("constraints.txt").split()
 
 
