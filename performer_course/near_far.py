@@ -91,14 +91,24 @@ def _shown_first(attend, q, k, v, key_mask, causal):
     xp = array_api_compat.array_namespace(q)
     hidden = xp.astype(~key_mask, xp.int32)
     at = xp.cumulative_sum(xp.ones_like(hidden), axis=-1)
-    order = xp.argsort(at + hidden * q.shape[-2], axis=-1)[..., None]  # (..., L, 1)
-    q, k, v = (xp.take_along_axis(x, order, axis=-2) for x in (q, k, v))
-    rows = attend(q, k, v, xp.take_along_axis(key_mask, order[..., 0], axis=-1))
-    rows = xp.take_along_axis(rows, xp.argsort(order, axis=-2), axis=-2)
+    order = xp.argsort(at + hidden * q.shape[-2], axis=-1)  # (..., L)
+    q, k, v = (_rows_at(xp, x, order) for x in (q, k, v))
+    rows = attend(q, k, v, xp.take_along_axis(key_mask, order, axis=-1))
+    rows = _rows_at(xp, rows, xp.argsort(order, axis=-1))
     if not causal:
         return rows
     later = xp.flip(xp.cumulative_sum(xp.flip(1 - hidden, axis=-1), axis=-1), axis=-1)
     return xp.where((key_mask | (later == 0))[..., None], rows, xp.zeros_like(rows))
+
+
+def _rows_at(xp, x, order):
+    """Row order[..., i] of x (..., L, d) for each i: (..., n, d)."""
+    *lead, L, d = x.shape
+    heads = math.prod(lead)
+    first = L * xp.arange(heads, dtype=order.dtype, device=array_api_compat.device(order))
+    at = xp.reshape(order + xp.reshape(first, (*lead, 1)), (heads * order.shape[-1],))
+    rows = xp.take(xp.reshape(x, (heads * L, d)), at, axis=0)
+    return xp.reshape(rows, (*order.shape, d))
 
 
 def _work(L, near):
@@ -323,7 +333,7 @@ def _trimmed(xp, state, band, sinks):
         order = xp.argsort(at, axis=-1)[
             ..., max(0, S - most) :
         ]  # hidden keys, then those that stay
-        k, v = (xp.take_along_axis(x, order[..., None], axis=-2) for x in state[:2])
+        k, v = (_rows_at(xp, x, order) for x in state[:2])
         shown = xp.take_along_axis(stays, order, axis=-1)
         k, v = (xp.where(shown[..., None], x, xp.zeros_like(x)) for x in (k, v))
     return Window(k, v, state.gone + xp.sum(left, axis=-2, keepdims=True), shown)

@@ -221,10 +221,11 @@ def forward(
     """ln P(token) at each position: embeddings and positions, blocks, layer norm, ln softmax.
 
     A decoder's row i predicts token i + 1 from the tokens up to i. key_mask: True where a token
-    counts, as in `attention`. The output matrix is the embedding. Tokens are 0 to vocabulary − 1;
-    others are refused only on NumPy: CuPy silently takes another row. attend: replaces the
-    attention of each block, a function attend(q, k, v, layer, *, causal, key_mask) with q, k, v and
-    its result (..., heads, L, d), `layer` the block's parameters and key_mask (..., 1, L) or None.
+    counts, as in `attention`; positions count these tokens alone. The output matrix is the
+    embedding. Tokens are 0 to vocabulary − 1; others are refused only on NumPy: CuPy silently takes
+    another row. attend: replaces the attention of each block, a function attend(q, k, v, layer, *,
+    causal, key_mask) with q, k, v and its result (..., heads, L, d), `layer` the block's parameters
+    and key_mask (..., 1, L) or None.
     Shape: (..., L, vocabulary); rows of exp sum to 1. Error: exact for "softmax"; else that of
     `favor_attention` in each block. Cost: O(L width (depth width + vocabulary)), and attention.
     Source: Vaswani et al. (2017). Differs from the paper: layer norm comes first (Xiong et al.,
@@ -243,7 +244,13 @@ def forward(
     table = params["embedding"]  # (vocabulary, width)
     x = xp.take(table, xp.reshape(tokens, (-1,)), axis=0)  # (all tokens, width)
     x = xp.reshape(x, (*tokens.shape, config.width)) * math.sqrt(config.width)  # (..., L, width)
-    x = x + positions(x)
+    places = positions(x)  # (L, width)
+    if key_mask is not None:  # a token's position is the number of those shown before it
+        at = xp.cumulative_sum(xp.astype(key_mask, xp.int32), axis=-1) - 1
+        own = xp.arange(tokens.shape[-1], dtype=at.dtype, device=array_api_compat.device(at))
+        at = xp.reshape(xp.where(key_mask, at, own), (-1,))
+        places = xp.reshape(xp.take(places, at, axis=0), x.shape)
+    x = x + places
     for i in range(config.depth):
         x = _block(x, {name: params[name][i, ...] for name in names}, config, key_mask, attend)
     x = layer_norm(x, params["gain"], params["shift"])

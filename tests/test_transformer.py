@@ -81,13 +81,14 @@ def test_forward_equals_the_textbook(config, kind):
 
 
 @each_kind
-def test_padding_is_invisible_to_an_encoder(kind):
-    config = with_attention(ENCODER, kind)
-    params, tokens = init(rng(), config), tokens_of(2, 9)
-    mask = np.arange(9) < np.array([[6], [9]])
+@pytest.mark.parametrize("of", [ENCODER, DECODER], ids=["encoder", "decoder"])
+def test_padding_on_either_side_is_invisible(kind, of):
+    config, i = with_attention(of, kind), np.arange(9)
+    params, tokens = init(rng(), config), tokens_of(3, 9)
+    mask = np.stack([i < 6, i >= 0, i >= 4])
     found = forward(params, tokens, config, mask)
-    np.testing.assert_allclose(found[0, :6], forward(params, tokens[0, :6], config), rtol=1e-10)
-    np.testing.assert_allclose(found[1], forward(params, tokens[1], config), rtol=1e-10)
+    for rows, text, seen in zip(found, tokens, mask, strict=True):
+        np.testing.assert_allclose(rows[seen], forward(params, text[seen], config), rtol=1e-10)
 
 
 @each_kind
