@@ -36,7 +36,7 @@ NIGHT := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check,site,s
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-all lint notebooks publish site slides lite pdf model course test-kit bench bench-gpu claims constraints clean
+.PHONY: help lab test test-all lint format notebooks publish site slides lite pdf model course test-kit bench bench-gpu claims constraints clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -66,6 +66,10 @@ lint: $(TESTS) ## style, spelling, imports, and notebooks in sync with their sou
 	$(BIN)/codespell
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m tools.notebooks --check
+
+format: $(TESTS) ## put style in order, as far as ruff can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 notebooks: $(TESTS) ## run the lessons and write their .ipynb (one alone: make notebooks LESSON=01)
 	$(BIN)/python -m tools.notebooks $(LESSON)

@@ -61,3 +61,15 @@ __all__ = [
     "to_like",
     "transformer",
 ]
+
+
+def __getattr__(name):
+    """The version of the installed package, read when it is asked for."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import metadata
+
+    try:
+        return metadata.version(__name__)
+    except metadata.PackageNotFoundError:
+        return "0+unknown"  # imported from a folder, and not installed

@@ -20,6 +20,10 @@ LOSSY = (np.ma.MaskedArray, np.matrix)
 # in float16, 2e17 in float32, 5e138 in float64), and a value, so that sums are.
 ENTRY_POWER, VALUE_POWER = 0.45, 0.8
 SINGLE = float(np.finfo(np.float32).max)
+# What a module needs beside the package, by the extra of a clone that installs it.
+EXTRAS = {"lessons": "matplotlib pillow", "torch": "torch", "huggingface": "torch transformers"}
+EXTRAS |= {"training": "jax optax tqdm"}
+FETCHED = ": `make model`, in a clone of the course, fetches one"
 
 
 def check_array(x, name: str, dims: str, mask=None, *, finite=True, **limit):
@@ -125,6 +129,15 @@ def check_mask(key_mask, x, name: str):
         )
     check_lead(x, key_mask[..., None], names=f"{name} and key_mask")
     return xp
+
+
+def check_apart(out, x, **others) -> None:
+    """Raises: ValueError unless out is x or overlaps no given array; on NumPy only."""
+    if is_free_to_read(out):
+        same = out.__array_interface__ == x.__array_interface__
+        for name, y in others.items() if same else [("x", x), *others.items()]:
+            if np.may_share_memory(out, y, max_work=10_000):  # where it can't tell, it says yes
+                raise ValueError(f"out must be x or share no memory with {name}, got one that does")
 
 
 def check_library(x, y, names: str):
@@ -238,12 +251,12 @@ def check_kind(x, kind: type, name: str) -> None:
 
 @contextlib.contextmanager
 def needed(module: str, extra: str):
-    """Says which extra installs what an import in this block lacks. Raises: ImportError."""
+    """Says what installs what an import in this block lacks. Raises: ImportError."""
     try:
         yield
     except ImportError as error:
-        message = f"{module} cannot be imported ({error}): `make lab EXTRAS={extra}` installs it"
-        raise ImportError(message) from error
+        install = f"pip install {EXTRAS[extra]} (in a clone of the course: make lab EXTRAS={extra})"
+        raise ImportError(f"{module} cannot be imported ({error}): {install}") from error
 
 
 @contextlib.contextmanager
@@ -255,12 +268,12 @@ def reading(path, what: str, sha256: str | None = None):
     """
     good = isinstance(path, str | os.PathLike)
     if not good or (os.path.exists(path) and not os.path.isfile(path)):  # a pipe never ends
-        raise ValueError(f"path must be the path of a {what}, got {path!r}")
+        raise ValueError(f"path must be the path of a {what}, got {path!r}{FETCHED * bool(sha256)}")
     with open(path, "rb") as file:
         if sha256 and (got := hashlib.file_digest(file, "sha256").hexdigest()) != sha256:
             raise ValueError(
-                f"path must be the path of a {what} with sha256 {sha256}, got {path} with {got}: "
-                "`make model` fetches the right one, check_hash=False reads any"
+                f"path must be the path of a {what} with sha256 {sha256}, got {path} with {got}"
+                f"{FETCHED}, and check_hash=False reads any"
             )
         file.seek(0)
         try:

@@ -18,6 +18,7 @@ TENSORS = {
     3: np.dtype([("scale", "<f2"), ("least", "<f2"), ("nibbles", "u1", 16)]),  # Q4_1
     8: np.dtype([("scale", "<f2"), ("numbers", "i1", 32)]),  # Q8_0
 }
+OTHERS = {2: "Q4_0", 12: "Q4_K", 13: "Q5_K", 14: "Q6_K", 20: "IQ4_NL", 30: "BF16", 39: "MXFP4"}
 # GPT-2 writes a byte as a letter: the first 188 of BYTES as they are, the others from U+0100.
 LETTERS = {chr(b if n < 188 else 68 + n): b for n, b in enumerate(BYTES)}
 
@@ -40,12 +41,17 @@ def weights(file):
         if kind == 8:
             return take(number("Q")).decode()
         if kind != 9:
-            return number(NUMBERS[kind])
+            return number(letter(kind))
         kind, n = number("I"), number("Q")
         if kind == 8:
             return [value(8) for _ in range(n)]
-        dtype = np.dtype(NUMBERS[kind]).newbyteorder("<")  # not 9: no lists of lists
+        dtype = np.dtype(letter(kind)).newbyteorder("<")
         return np.frombuffer(take(n * dtype.itemsize), dtype)
+
+    def letter(kind):
+        if kind not in NUMBERS:
+            raise ValueError(f"values of type {kind} are not read, only 0 to 12, no list of lists")
+        return NUMBERS[kind]
 
     if (header := take(8)) != b"GGUF\3\0\0\0":
         raise ValueError(f"it begins with {header}")
@@ -54,7 +60,10 @@ def weights(file):
     found = {}
     for _ in range(tensors):
         name, shape = value(8), [number("Q") for _ in range(number("I"))]
-        found[name] = shape[::-1], TENSORS[number("I")], number("Q")
+        if (kind := number("I")) not in TENSORS:
+            called = f"{kind} ({OTHERS.get(kind, 'unknown')})"
+            raise ValueError(f"tensors of type {called} are not read, only F32, F16, Q4_1, Q8_0")
+        found[name] = shape[::-1], TENSORS[kind], number("Q")
     start, left = at + -at % about.get("general.alignment", 32), len(data)
     for name, (shape, dtype, offset) in found.items():
         n, more = divmod(math.prod(shape), 32 if dtype.names else 1)
@@ -78,9 +87,8 @@ def _dequantised(x):
 
 def vocabulary(about):
     """The bytes of each token, and {bytes: token} of those that are not special."""
-    listed, kinds, merges = (
-        about[f"tokenizer.ggml.{x}"] for x in ("tokens", "token_type", "merges")
-    )
+    entries = "tokens", "token_type", "merges"
+    listed, kinds, merges = (about[f"tokenizer.ggml.{name}"] for name in entries)
     names = [bytes(LETTERS[c] for c in x) for x in listed]
     ids = {x: i for i, (x, kind) in enumerate(zip(names, kinds, strict=True)) if kind == 1}
     order = [ids[bytes(LETTERS[c] for c in x if c != " ")] for x in merges]

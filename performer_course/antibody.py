@@ -35,7 +35,7 @@ from .attention import favor_attention, softmax_attention
 from .compare import with_weight_column
 from .transformer import join_heads, layer_norm, split_heads
 
-FOLDER = Path(__file__).resolve().parent.parent / "model"  # of `make model`
+FOLDER = Path(__file__).resolve().parent.parent / "model"  # of `make model`, in a clone
 FILE = "pytorch_model.bin"
 SHA256 = "f1ae33eac8cc8784a7d4be5a600141d2fa7bc7d8d5b3f5324d64a6a63bd0f137"
 TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"ACDEFGHIKLMNPQRSTVWY")
@@ -49,8 +49,7 @@ BLOCKS, HEADS, POSITIONS = 8, 8, 512
 
 def find() -> Path | None:
     """The path of the file of weights, or None if `make model` has not fetched it."""
-    path = FOLDER / FILE
-    return path if path.is_file() else None
+    return path if (path := FOLDER / FILE).is_file() else None
 
 
 def load(path, *, check_hash: bool = True) -> dict[str, np.ndarray]:

@@ -16,10 +16,8 @@ from threadpoolctl import ThreadpoolController
 
 from ._shapes import Array
 
-INSTALL = (
-    "`make lab EXTRAS=gpu-cuda12` installs it with CUDA's libraries and headers (gpu-cuda13 for "
-    "a driver of CUDA 13)"
-)
+# With CUDA's libraries and headers; 13 in place of 12 for a driver of CUDA 13.
+INSTALL = "pip install 'cupy-cuda12x[ctk]' (in a clone of the course: `make lab EXTRAS=gpu-cuda12`)"
 
 
 def _cupy():

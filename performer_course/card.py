@@ -1,6 +1,6 @@
 """The decision card of lesson 23: which cheap attention is worth trying in place of a head.
 
-    python -m performer_course.card head.npz --sample other.npz --causal
+    performer-card head.npz --sample other.npz --causal    (or: python -m performer_course.card …)
 
 head.npz holds q, k and v of one head (L, d), or of several (heads, L, d), rotated if the model uses
 RoPE; k and v may have fewer heads. other.npz has the same heads on another text, to choose sizes,
@@ -184,7 +184,9 @@ def _read(path):
         arrays = [stored[name] for name in "qkv" if name in stored.files]
     for i, x in enumerate(arrays):
         if x.dtype.itemsize == 2 and x.dtype.kind in "Vui":  # bfloat16, the upper half of float32
-            arrays[i] = (x.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+            bits = (x.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+            if not 0 < np.nanmax(abs(bits), initial=0) < 1e-30:  # else they are counts, say
+                arrays[i] = bits
     if [x.dtype.kind for x in arrays] != ["f"] * 3:
         got = ", ".join(stored.files) or "no arrays"
         got += f" (numbers: {', '.join(str(x.dtype) for x in arrays)})" if arrays else ""
@@ -195,7 +197,7 @@ def _read(path):
 def main() -> None:
     """Read heads, print their card and the verdict."""
     known = {"description": __doc__, "formatter_class": argparse.RawDescriptionHelpFormatter}
-    parser = argparse.ArgumentParser("python -m performer_course.card", **known)
+    parser = argparse.ArgumentParser("performer-card", **known)
     parser.add_argument("head", help="npz file of q, k and v")
     parser.add_argument("--sample", help="npz file of the same heads on another text")
     parser.add_argument("--causal", action="store_true", help="for a decoder")

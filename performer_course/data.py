@@ -1,6 +1,6 @@
 """Data for the lessons: a text, attention of three kinds, antibodies, and speech.
 
-Host only. The files are in `notebooks/data/`, with their licences and the commands that made them.
+Host only. The files are in `notebooks/data/` of a clone, with their licences and what made them.
 """
 
 import gzip
@@ -14,9 +14,17 @@ from ._arguments import check_generator, check_number
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks" / "data"
 
 
+def _path(file: str) -> Path:
+    """The path of a file of `FOLDER`. Raises: FileNotFoundError where the course is not there."""
+    if not (path := FOLDER / file).is_file():
+        needs = "data come with a clone of the course (pip install -e . there), not with a wheel"
+        raise FileNotFoundError(f"{path} is not there: {needs}")
+    return path
+
+
 def _stored(file: str, *names: str) -> tuple[np.ndarray, ...]:
     """Arrays of a file of `FOLDER`, stored in half precision, as float64."""
-    with np.load(FOLDER / f"{file}.npz") as stored:
+    with np.load(_path(f"{file}.npz")) as stored:
         return tuple(stored[name].astype(np.float64) for name in names)
 
 
@@ -26,7 +34,7 @@ def text() -> str:
     465,048 characters, the same for every version of Python. Error: none. Cost: one file, 0.1 MB.
     Source: Python 3.11.7, its language reference (`notebooks/data/README.md`).
     """
-    return gzip.decompress((FOLDER / "python_reference.txt.gz").read_bytes()).decode().lower()
+    return gzip.decompress(_path("python_reference.txt.gz").read_bytes()).decode().lower()
 
 
 def learned(when: str = "early") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -75,7 +83,7 @@ def antibodies(part: str = "test") -> dict[str, tuple[str, str]]:
     parts. Shape: 104 to 127 letters each. Error: none. Cost: one file, 18 kB. Source: Thera-SAbDab,
     medicines of the WHO's lists (`notebooks/data/README.md`).
     """
-    lines = (FOLDER / "antibodies.tsv").read_text(encoding="utf-8").splitlines()
+    lines = _path("antibodies.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines[1:]]
     chains = {name: (heavy, light) for name, of, heavy, light in rows if of == part}
     if not chains:
@@ -120,7 +128,7 @@ def language_heads(part: str = "lesson") -> dict[str, np.ndarray]:
         raise ValueError(f'part must be "lesson" or "card", got {part!r}')
     names = ("q", "k", "v") + ("keys", "queries") * (part == "lesson")
     file = "language_heads" if part == "lesson" else "language_card"
-    with np.load(FOLDER / f"{file}.npz") as stored:
+    with np.load(_path(f"{file}.npz")) as stored:
         found = {name: stored[name] for name in ("tokens", "heads")}
     return dict(zip(names, _stored(file, *names), strict=True)) | found
 
@@ -170,7 +178,7 @@ def performer() -> tuple[dict[str, np.ndarray], str, dict[str, float]]:
     Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.05 MB. Source:
     `python -m tools.record.performer`.
     """
-    with np.load(FOLDER / "performer.npz") as stored:
+    with np.load(_path("performer.npz")) as stored:
         bits = {name: float(stored[f"bits {name}"]) for name in ("FAVOR+", "softmax")}
         names = [name for name in stored if name.split()[0] not in ("bits", "symbols")]
         params = dict(zip(names, _stored("performer", *names), strict=True))
@@ -184,8 +192,8 @@ def sentences() -> list[tuple[np.ndarray, str]]:
     domain. Shape: (n,) each, 3 to 7 s at 16,000 Hz, float32 in [−1, 1]; the texts as read. Error:
     none. Cost: one file, 0.8 MB. Source: `python -m tools.record.sentences`.
     """
-    _, samples = wavfile.read(FOLDER / "speech.wav")  # int16
-    lines = (FOLDER / "speech.tsv").read_text(encoding="utf-8").splitlines()
+    _, samples = wavfile.read(_path("speech.wav"))  # int16
+    lines = _path("speech.tsv").read_text(encoding="utf-8").splitlines()
     lengths, texts = zip(*(line.split("\t") for line in lines[1:]), strict=True)
     sounds = np.split(samples.astype(np.float32) / 2**15, np.cumsum([*map(int, lengths)])[:-1])
     return list(zip(sounds, texts, strict=True))

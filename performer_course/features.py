@@ -12,6 +12,7 @@ import array_api_compat
 from jaxtyping import Float
 
 from ._arguments import (
+    check_apart,
     check_array,
     check_count,
     check_directions,
@@ -131,6 +132,7 @@ def _in_steps(x, W, waves, b, scale, out):
     n, shape = x.shape[-2], (*check_lead(x, W), x.shape[-2], W.shape[-2] * len(waves))
     if out is not None:
         _check_out(out, shape, x)
+        check_apart(out, x, W=W, b=b)
     elif array_api_compat.is_jax_array(x):
         return _waves(x, W, waves, b, scale)
     else:
@@ -157,9 +159,9 @@ def fourier(
     """[cos(x Wᵀ), sin(x Wᵀ)] / √m: φ(x)ᵀφ(y) is the mean of cos(ωᵀ(x − y)) over the rows ω.
 
     No 2π: W is in radians. Shape: (..., n, 2m), dtype that of x (W is cast to it); written into
-    `out` if given, which saves memory. Error: unbiased if W is drawn from the kernel's spectrum,
-    and φ(x)ᵀφ(x) = 1; `theory.fourier_variance`. Cost: O(n m d); memory, the result and a few MiB.
-    Source: Rahimi & Recht (2007), §3; Sutherland & Schneider (2015), its z̃.
+    `out` if given, x itself or apart from x and W. Error: unbiased if W is drawn from the kernel's
+    spectrum, and φ(x)ᵀφ(x) = 1; `theory.fourier_variance`. Cost: O(n m d); memory, the result and a
+    few MiB. Source: Rahimi & Recht (2007), §3; Sutherland & Schneider (2015), its z̃.
 
     >>> import numpy as np
     >>> from performer_course import features, kernels, projections

@@ -34,8 +34,7 @@ START = (1, 106)  # tokens, counted from the end token: "a transcript starts", "
 
 def find() -> Path | None:
     """The path of the file of weights, or None if `make model` has not fetched it."""
-    path = FOLDER / FILE
-    return path if path.is_file() else None
+    return path if (path := FOLDER / FILE).is_file() else None
 
 
 def load(path, *, check_hash: bool = True) -> dict:

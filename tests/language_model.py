@@ -76,7 +76,7 @@ def value_of(kind, *x):
     if kind == 8:
         return text_of(*x)
     if kind != 9:
-        return struct.pack(f"<{CODES[kind]}", *x)
+        return struct.pack(f"<{CODES.get(kind, '')}", *x)
     kind, entries = x
     return struct.pack("<IQ", kind, len(entries)) + b"".join(value_of(kind, a) for a in entries)
 

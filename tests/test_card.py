@@ -151,6 +151,7 @@ def test_a_card_is_had_from_files(tmp_path, monkeypatch):
         "bits": {"q": bits[0], "k": bits[1].view(np.int16), "v": bits[2].view("V2")},
         "names": {"Q": q, "K": k, "V": v},
         "whole": {"q": q.astype(np.int64), "k": k, "v": v},
+        "counts": {"q": q, "k": np.arange(512, dtype=np.int16), "v": v},
         "object": {"q": np.array([q, None], dtype=object), "k": k, "v": v},
     }
     for name, arrays in files.items():
@@ -180,6 +181,7 @@ def test_a_card_is_had_from_files(tmp_path, monkeypatch):
         "torch": r"torch.npz must hold .*np.savez.* got head/data.pkl$",
         "names": r"names.npz must hold .* got Q, K, V$",
         "whole": r"whole.npz must hold .* got q, k, v \(numbers: int64, float32, float32\)",
+        "counts": r"counts.npz must hold .* got q, k, v \(numbers: float32, int16, float32\)",
         "one.npz.npy": "one.npz.npy is not a valid npz .*it is a single array",
         "object": "object.npz is not a valid npz .*Object arrays",
     }.items():

@@ -78,8 +78,10 @@ def test_a_new_module_counts_as_a_device_module(nova):
 )
 def test_what_has_no_example_fails_and_says_what_to_add(parameters, complaints, nova):
     text = "from typing import Any\nfrom jaxtyping import Float\n"
-    found = prove(nova(f"{text}def roll({parameters}):\n    return None\n").roll)[0]
-    assert all(complaint in found for complaint in complaints), found
+    with pytest.raises(pytest.fail.Exception) as raised:
+        prove(nova(f"{text}def roll({parameters}):\n    return None\n").roll)
+    assert all(complaint in str(raised.value) for complaint in complaints)
+    assert not raised.value.pytrace  # one line for each test of the function, and no more
 
 
 def test_an_example_has_the_annotated_shapes_flags_and_states(nova):

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import performer_course
 from tools.setting import ROOT
 
 
@@ -22,20 +23,26 @@ def test_the_package_imports_no_extra():
 
 
 @pytest.mark.parametrize(
-    ("module", "missing", "extra"),
+    ("module", "missing", "extra", "names"),
     [
-        ("pytorch", "torch", "torch"),
-        ("huggingface", "transformers", "huggingface"),
-        ("figures", "matplotlib", "lessons"),
-        ("figures", "PIL", "lessons"),
-        ("training", "optax", "training"),
+        ("pytorch", "torch", "torch", "torch"),
+        ("huggingface", "transformers", "huggingface", "torch transformers"),
+        ("figures", "matplotlib", "lessons", "matplotlib pillow"),
+        ("figures", "PIL", "lessons", "matplotlib pillow"),
+        ("training", "optax", "training", "jax optax tqdm"),
     ],
 )
-def test_what_needs_an_extra_names_it(module, missing, extra):
+def test_what_needs_an_extra_names_its_packages_and_it(module, missing, extra, names):
     said = fresh(f"import sys; sys.modules['{missing}'] = None; import performer_course.{module}")
     last = said.stderr.splitlines()[-1]
     assert last.startswith(f"ImportError: performer_course.{module} cannot be imported (")
-    assert last.endswith(f"`make lab EXTRAS={extra}` installs it")
+    assert f"): pip install {names} (in a clone of the course: make lab EXTRAS={extra})" in last
+
+
+def test_a_package_that_is_not_installed_says_so_where_its_version_is_asked(monkeypatch):
+    monkeypatch.setattr("sys.path", [])  # where metadata are looked for
+    assert performer_course.__version__ == "0+unknown"
+    assert not hasattr(performer_course, "version")
 
 
 def test_a_home_that_cannot_be_written_makes_no_lesson_say_so():

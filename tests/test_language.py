@@ -42,35 +42,18 @@ def test_a_file_of_weights_is_read_exactly():
     assert found["vocabulary"][found["tokens"][b" the"]] == b" the"
 
 
-def test_damaged_files_are_refused_without_running_hanging_or_taking_memory(tmp_path):
-    """Without their hash, each is refused in words or read as finite numbers."""
-    whole, rng = content_of(), np.random.default_rng(0)
-    head = whole.index(b"token_embd") + 200  # nearly all that is not a number of a weight
-    damaged = [whole[: int(n)] for n in rng.integers(len(whole), size=20)]
-    for n in range(70):
-        wrong = bytearray(whole)
-        wrong[rng.integers(head if n < 60 else len(whole))] ^= 1 << rng.integers(8)
-        damaged.append(bytes(wrong))
+def test_huge_sizes_are_refused_without_hanging_or_taking_memory(tmp_path):
+    whole = content_of()
+    tracemalloc.start()
     for at in (8, 16, 24, whole.index(b"ggml.tokens") + 15, whole.index(b"attn_q") + 17):
         for huge in (2**63 + 5, 2**36):
-            damaged.append(whole[:at] + struct.pack("<Q", huge) + whole[at + 8 :])
-    refused = read = 0
-    for n, content in enumerate(damaged):
-        if n == 90:  # from here on, sizes that are huge
-            tracemalloc.start()
-        path, start = written(tmp_path, content), time.process_time()
-        try:
-            loaded = language.load(path, check_hash=False)
-        except ValueError as error:
-            refused += "is not a valid model of language: " in str(error)
-        else:
-            read += 1
-            assert np.isfinite(language.logits(loaded, TOKENS)).all()
-        assert time.process_time() - start < 1
+            path = written(tmp_path, whole[:at] + struct.pack("<Q", huge) + whole[at + 8 :])
+            start = time.process_time()
+            with pytest.raises(ValueError, match="is not a valid model of language: "):
+                language.load(path, check_hash=False)
+            assert time.process_time() - start < 1
     assert tracemalloc.get_traced_memory()[1] < 100 * len(whole)
     tracemalloc.stop()
-    assert refused + read == 100
-    assert refused > 60
 
 
 def changed(**about):
@@ -93,7 +76,10 @@ SAME_BYTES = {f"x{n}": (1, (20_000,), b"") for n in range(1000)}  # a thousand t
         (changed(head_count=(4, 0)), "zero"),
         (changed(tokens=(8, "abc")), r"\S"),
         (changed(freq_base=None), "rope.freq_base"),
-        (content_of(ABOUT | {"nested": (9, 9, [])}), "9"),
+        (content_of(ABOUT | {"x": (9, 9, [])}), "values of type 9 are not read, .* list of lists"),
+        (content_of(ABOUT | {"x": (13,)}), "values of type 13 are not read, only 0 to 12"),
+        (content_of(arrays={"x": (30, (1,), b"")}), r"type 30 \(BF16\) are not read, only F32,"),
+        (content_of(arrays={"x": (99, (1,), b"")}), r"type 99 \(unknown\) are not read"),
         (content_of(ABOUT | {"general.alignment": (4, 0)}), "zero|modulo"),
         (content_of(arrays=tensors() | NAN), "finite|NaN"),
         (content_of(arrays=tensors() | {"x": (8, (2, 31), b"")}), "must fit the file"),

@@ -1,12 +1,14 @@
-"""The files of the models: found, of the right hash, and refused where they are damaged."""
+"""The files of data and models: found, of the right hash, and refused where they are damaged."""
 
 import hashlib
 import os
 
+import numpy as np
 import pytest
 
-from performer_course import antibody, language, speech
+from performer_course import antibody, data, language, speech
 from tests import language_model, real_model, speech_model
+from tests.examples import label, public_functions
 
 MODELS = {"antibody": antibody, "language": language, "speech": speech}
 OWNERS = dict.fromkeys(speech.SHA256, speech) | {antibody.FILE: antibody, language.FILE: language}
@@ -21,6 +23,14 @@ def written(model, folder):
     if model is not antibody:
         return {language: language_model, speech: speech_model}[model].written(path.parent)
     return real_model.written(path, w=real_model.tensor())
+
+
+@pytest.mark.parametrize("function", public_functions(data), ids=label)
+def test_data_without_the_course_say_that_they_need_a_clone(function, monkeypatch, tmp_path):
+    monkeypatch.setattr(data, "FOLDER", tmp_path)
+    given = [np.random.default_rng(0)] * (function is data.kinds)
+    with pytest.raises(FileNotFoundError, match="is not there: data come with a clone"):
+        function(*given)
 
 
 @each_file
@@ -60,7 +70,8 @@ def test_a_model_is_found_where_it_is_kept_and_nowhere_else(model, tmp_path, mon
     path.mkdir(parents=True)
     assert model.find() is None
     for wrong in (path, str(path), os.devnull, 7, None):  # a pipe would never end
-        with pytest.raises(ValueError, match=r"path must be the path of a (file|model) of .*, got"):
+        words = r"path must be the path of a (file|model) of .*, got .*: `make model`, in a clone"
+        with pytest.raises(ValueError, match=words):
             model.load(wrong)
     path.rmdir()
     assert model.load(written(model, tmp_path), check_hash=False)

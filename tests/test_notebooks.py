@@ -8,6 +8,8 @@ import tomllib
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from tests.examples import label
+from tests.test_shapes import PUBLIC
 from tools import lesson as built
 from tools.notebooks import NOTEBOOKS, ROOT, keep_volatile_outputs, problems, read, sources
 
@@ -102,4 +104,16 @@ def test_prose_is_commonmark_and_dollar_mathematics_alone(source):
     assert re.findall(r"(?m)^:::|^```\{|^!!!|\{\w+\}`", text) == []
 
 
-# Every name is taught
+# Serve the package itself, or run a model that the reader has fetched, or decode in `pytorch`.
+UNTAUGHT = {f"backend.{name}" for name in ("is_free_to_read", "is_on_gpu", "side_by_side")}
+UNTAUGHT |= {"card.main", "antibody.encode", "speech.encode", "language.encode", "language.decode"}
+UNTAUGHT |= {"near_far.window_state", "near_far.follow_window"}
+
+
+def test_each_public_function_is_used_or_named_in_a_lesson_or_listed_above():
+    cells = [cell for source in SOURCES for cell in read(source).cells]
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    code += [named for cell in cells for named in re.findall(r"`[^`\n]+`", cell.source)]
+    words = set(re.findall(r"\w+", " ".join(code)))
+    named = {label(f): f.__name__ in words for f in PUBLIC if not label(f).startswith("_")}
+    assert {name for name in named if not named[name]} == UNTAUGHT
