@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from performer_course import backend, get_backend, synchronize, to_host, to_like
-from performer_course.backend import peak
+from performer_course.backend import is_on_gpu, peak
 
 from .double import DEVICE, NO_FLOAT64, ReadBack, poisoned
 
@@ -226,6 +226,14 @@ def test_synchronize_without_an_array_waits_for_the_backend(monkeypatch):
     assert asked == [0]
 
 
+def test_an_array_of_jax_knows_its_device_unless_it_is_traced(monkeypatch):
+    jax = pytest.importorskip("jax")
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    x = jax.numpy.ones(3)
+    assert not is_on_gpu(x)
+    jax.eval_shape(lambda x: x if is_on_gpu(x) else 1 / 0, x)
+
+
 def test_synchronize_reads_nothing():
     x = array_api_strict.ones(3, device=DEVICE)
     with poisoned():
@@ -239,7 +247,11 @@ def test_the_peak_is_that_of_the_task_with_what_it_returns():
     MiB = 2**20
     taken = peak(lambda: np.add(np.ones(MiB), np.ones(MiB)), np.ones(1))
     assert 24 * MiB <= taken < 24.1 * MiB
-    assert peak(lambda: np.ones(MiB), np.ones(1)) < 8.1 * MiB
+    tracemalloc.start()  # as one does who looks for a leak
+    before = np.ones(2 * MiB)
+    assert 8 * MiB <= peak(lambda: np.ones(MiB), before) < 8.1 * MiB
+    assert tracemalloc.get_traced_memory()[0] >= before.nbytes
+    tracemalloc.stop()
 
 
 def test_an_error_in_the_task_ends_the_counting():

@@ -1,14 +1,20 @@
-"""Several parts at a time: each is done once, whatever the cores, and errors come out."""
+"""Several parts at a time: each is done once, whatever the cores, and errors come out; and what
+calls set for the whole process is as it was after the last of them."""
 
+import os
+import subprocess
+import sys
 import threading
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import array_api_strict
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from performer_course import backend
-from tools.setting import ENVIRONMENT
+from tools.setting import ENVIRONMENT, ROOT
 
 
 @pytest.mark.parametrize("cores", [1, 3])
@@ -23,17 +29,100 @@ def test_each_part_is_done_once_whatever_the_cores(cores, monkeypatch):
     np.testing.assert_array_equal(x, np.arange(50))
 
 
-def test_parts_on_numpy_run_side_by_side_with_blas_held_to_one_thread(monkeypatch):
+def blas():
+    return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
+
+@pytest.fixture
+def two_threads(monkeypatch):
+    """Of BLAS, where the suite has one, and of a pool."""
     monkeypatch.setattr(backend, "_cores", lambda: 2)
+    limit = threadpool_limits(2, user_api="blas")
+    with threadpool_limits():  # from now on other threads may set another, too
+        pass
+    yield
+    with limit:
+        pass
+
+
+def blas():
+    return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
+
+def test_parts_on_numpy_run_side_by_side_with_blas_held_to_one_thread(two_threads):
     both, seen = threading.Barrier(2, timeout=20), []
 
     def task(part):
         both.wait()  # returns only where two parts run at once
-        seen.extend(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas")
+        seen.append(blas())
 
     backend.side_by_side(task, range(2), np.zeros(1))
-    assert seen
-    assert set(seen) == {1}
+    assert seen == [{1}, {1}]
+    assert blas() == {2}
+
+
+@pytest.mark.parametrize(
+    ("call", "look", "held", "free"),
+    [
+        (lambda task: backend.side_by_side(task, range(2), np.zeros(1)), blas, {1}, {2}),
+        (lambda task: backend.peak(lambda: task(0), np.zeros(1)), tracemalloc.is_tracing, 1, 0),
+    ],
+    ids=["threads of BLAS", "tracing"],
+)
+def test_two_calls_that_overlap_leave_the_process_as_it_was(call, look, held, free, two_threads):
+    calls = []
+    with ThreadPoolExecutor(2) as pool:  # whose threads outlive their calls
+        for _ in range(2):
+            begun, end = threading.Event(), threading.Event()
+
+            def task(part, begun=begun, end=end):
+                begun.set()
+                assert end.wait(20)
+
+            calls.append((end, pool.submit(call, task)))
+            assert begun.wait(20)
+        for end, result in calls:  # the first ends while the second runs
+            assert look() == held
+            end.set()
+            result.result(20)
+        assert look() == free
+
+
+AT_THE_END = """
+import atexit, os, sys
+import numpy as np
+from tests.test_threads import backend, blas, threadpool_limits
+
+backend._cores = lambda: 2
+threadpool_limits(2, user_api="blas")
+with threadpool_limits():
+    pass
+done = np.zeros(3)
+
+def task(part):
+    done[part] += 1
+
+def fork(part):
+    if part == 0 and (child := os.fork()) == 0:
+        at_once = blas()
+        backend.side_by_side(task, range(3), done)
+        print(at_once, blas(), done, flush=True)
+        os._exit(0)
+    elif part == 0:
+        os.waitpid(child, 0)
+
+atexit.register(lambda: print(blas(), done))
+atexit.register(backend.side_by_side, task, range(3), done)
+if hasattr(os, "fork"):
+    backend.side_by_side(fork, range(2), done)
+"""
+
+
+def test_a_forked_process_and_one_that_ends_compute_each_part_once():
+    command = [sys.executable, "-W", "ignore", "-c", AT_THE_END]  # Python may warn of threads
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
+    child = ["{2} {2} [1. 1. 1.]"] if hasattr(os, "fork") else []
+    assert run.stdout.splitlines() == [*child, "{2} [1. 1. 1.]"], run.stderr
 
 
 def test_parts_of_another_library_run_one_after_the_other(monkeypatch):
