@@ -29,10 +29,6 @@ def test_each_part_is_done_once_whatever_the_cores(cores, monkeypatch):
     np.testing.assert_array_equal(x, np.arange(50))
 
 
-def blas():
-    return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
-
-
 @pytest.fixture
 def two_threads(monkeypatch):
     """Of BLAS, where the suite has one, and of a pool."""
