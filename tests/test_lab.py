@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from unittest import mock
 
@@ -16,7 +17,7 @@ import pytest
 from tests.checkout import copied, needs_make, needs_posix
 from tools import lab
 from tools.lab import fill
-from tools.notebooks import NOTEBOOKS, ROOT
+from tools.setting import METADATA, NOTEBOOKS, ROOT
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def test_lint_looks_past_what_a_learner_writes(tmp_path):
     for command in ("ruff check .", "ruff format --check .", "codespell_lib"):
         run = subprocess.run([sys.executable, "-m", *command.split()], cwd=tree)
         assert run.returncode == 0, command
-    assert "/my/" in (tree / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert "/my" in (tree / ".gitignore").read_text(encoding="utf-8").splitlines()
 
 
 # What becomes of a learner's work
@@ -77,7 +78,17 @@ class Course:
         path = self.notebooks / name
         path.parent.mkdir(parents=True, exist_ok=True)
         cell = nbformat.v4.new_code_cell(source, id="a")
-        nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+        nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata=METADATA), path)
+
+    def save(self, name, change=lambda nb: None):
+        """What JupyterLab saves of a notebook that a learner has run to its end, and changed."""
+        nb = nbformat.read(self.my / name, as_version=4)
+        nb.metadata.kernelspec.display_name = "Python 3 (ipykernel)"
+        nb.cells[0].update(execution_count=1, metadata={"scrolled": True})
+        nb.cells[0].outputs = [nbformat.v4.new_output("stream", text="printed")]
+        nb.cells.append(nbformat.v4.new_code_cell())
+        change(nb)
+        nbformat.write(nb, self.my / name)
 
     def fill(self):
         return fill(self.notebooks, self.my)
@@ -112,6 +123,51 @@ def test_what_a_learner_wrote_stays_and_is_named_where_the_course_has_moved_on(c
     assert course.fill() == (["01.ipynb"], [])
     assert course.holds("01.ipynb", "second")
     assert course.holds("mine.ipynb")
+
+
+@pytest.mark.parametrize("name", ["01.ipynb", "exercises/01.ipynb"])
+def test_a_copy_that_was_run_keeps_its_outputs_until_the_course_moves_on(name, course):
+    course.save(name)
+    assert course.fill() == ([], [])
+    assert course.holds(name, "printed")
+    course.publish(name, "second")
+    assert course.fill() == ([name], [])
+    assert not course.holds(name, "printed")
+
+
+WRITINGS = {
+    "an answer": lambda nb: nb.cells[0].update(source="x = 1"),
+    "a cell": lambda nb: nb.cells[-1].update(source="# My own words"),
+    "a cell of another type": lambda nb: nb.cells[0].update(cell_type="raw"),
+    "a picture": lambda nb: nb.cells[0].update(attachments={"a.png": {"image/png": "x"}}),
+    "one cell for another": lambda nb: nb.cells[0].update(id="b"),
+}
+
+
+@pytest.mark.parametrize("writing", WRITINGS)
+def test_what_was_written_in_a_copy_that_was_run_stays(writing, course, monkeypatch):
+    monkeypatch.setattr(nbformat, "validate", lambda *_, **__: None)  # of a picture in code
+    course.save("01.ipynb", WRITINGS[writing])
+    saved = (course.my / "01.ipynb").read_bytes()
+    course.publish("01.ipynb", "second")
+    assert course.fill() == ([], ["01.ipynb"])
+    assert (course.my / "01.ipynb").read_bytes() == saved
+
+
+def test_copies_of_edition_0_1_0_which_recorded_whole_files_are_told_apart_as_well(course):
+    record = lab.recorded(course.my)
+    old = {name: sha256((course.my / name).read_bytes()).hexdigest() for name in record}
+    (course.my / lab.RECORD).write_text(json.dumps(old))
+    course.write("02.ipynb")
+    course.save("exercises/01.ipynb", lambda nb: nb.cells[0].update(metadata={}))
+    assert course.fill() == ([], [])
+    assert lab.recorded(course.my) == record
+    (course.my / lab.RECORD).write_text(json.dumps(old))
+    for name in record:
+        course.publish(name, "second")
+    assert course.fill() == (["01.ipynb", "exercises/01.ipynb"], ["02.ipynb"])
+    for name, put in lab.copies(NOTEBOOKS).items():
+        assert lab.digests(name, put)[-1] == sha256(put).hexdigest()
 
 
 @pytest.mark.parametrize("record", [None, b"", b"\xff{", b"[1]", b'{"01.ipynb": 1}'], ids=repr)

@@ -26,6 +26,11 @@ ENVIRONMENT = {
     "VECLIB_MAXIMUM_THREADS": "1",
 }
 
+METADATA = {  # of each notebook
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
 
 def edition(root: Path = ROOT) -> str:
     """The newest edition in CHANGELOG.md, as pages and decks name it."""
