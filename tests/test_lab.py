@@ -257,7 +257,9 @@ def make(tmp_path):
     for folder in (bin_, venv / "bin"):
         folder.mkdir(parents=True)
     for name in names:
-        (bin_ / name).write_text(f'#!/bin/sh\necho "{Path(name).name} $*" >> "{tmp_path}/log"\n')
+        said = f'"{Path(name).name} $*" "PIP_USER=$PIP_USER"'
+        said += "".join(f' "${{{variable}:+{variable}}}"' for variable in NOT_PASSED_ON)
+        (bin_ / name).write_text(f'#!/bin/sh\necho {said} >> "{tmp_path}/log"\n')
         (bin_ / name).chmod(0o755)
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path / name)
@@ -276,6 +278,7 @@ def make(tmp_path):
     return run
 
 
+NOT_PASSED_ON = ("PYTHONPATH", "PYTHONSAFEPATH", "PYTHONWARNINGS")
 LAB = {"lessons", "training", "cluster"}
 TESTED = LAB | {"tests", "benchmarks"}
 
@@ -289,6 +292,17 @@ def test_what_is_asked_for_is_added_to_what_is_there_and_never_lost(make):
     assert make("lint") == [TESTED | {"gpu-cuda12"}]
     assert make("lab") == make("lint") == []
     assert "gpu-check" not in make("test-all")[-1]  # one CuPy is enough
+
+
+@needs_make
+@needs_posix
+def test_what_is_set_for_other_work_reaches_neither_an_installation_nor_jupyter(make, monkeypatch):
+    for variable in ("PIP_USER", *NOT_PASSED_ON):
+        monkeypatch.setenv(variable, "1")
+    make("lab")
+    ran = (make.folder / "log").read_text().splitlines()
+    assert len(ran) >= 3
+    assert {line.partition(" PIP_USER=")[2].strip() for line in ran} == {"0"}
 
 
 @needs_make

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 from tools import lesson as built
-from tools.notebooks import NOTEBOOKS, ROOT, problems, read, sources
+from tools.notebooks import ENVIRONMENT, NOTEBOOKS, ROOT, execute, problems, read, sources
 
 SOURCES = sources()
 LESSONS = [source for source in SOURCES if source.parent == NOTEBOOKS]
@@ -86,6 +86,34 @@ def test_prose_is_commonmark_and_dollar_mathematics_alone(source):
     assert re.findall(r"</?[a-zA-Z][\w-]*[\s/>]|<!--", mathless) == []
     assert re.findall(r"\\[(\[]|\\begin\{", mathless) == []
     assert re.findall(r"(?m)^:::|^```\{|^!!!|\{\w+\}`", text) == []
+
+
+# A reader's own settings: the variable, and a file that it leads to
+OWN = {
+    "IPYTHONDIR": ("profile_default/startup/00.py", "own = 1"),
+    "JUPYTER_PATH": ("kernels/python3/kernel.json", '{"argv": ["false"]}'),
+    "MATPLOTLIBRC": ("matplotlibrc", "lines.linewidth: 99"),
+}
+
+
+def test_a_lesson_runs_without_settings_of_the_readers_own(tmp_path, monkeypatch):
+    for variable, (name, content) in OWN.items():
+        path = tmp_path / variable / name
+        path.parent.mkdir(parents=True)
+        path.write_text(content)
+        monkeypatch.setenv(variable, str(tmp_path / variable))
+    monkeypatch.setenv("PYTHONWARNINGS", "always")
+    far = tmp_path / ("x" * 90)
+    far.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(far))  # too long for the path of a socket
+    for variable, value in ENVIRONMENT.items():
+        monkeypatch.setenv(variable, value)
+    source = tmp_path / "00_toy.py"
+    asks = "'own' in globals(), sys.warnoptions, matplotlib.rcParams['lines.linewidth']"
+    source.write_text(f"# %%\nimport sys, matplotlib\nprint({asks})\n")
+    nb = read(source)
+    execute(nb, source)
+    assert nb.cells[0].outputs[0].text == "False [] 1.5\n"
 
 
 # Every name is taught
