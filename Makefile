@@ -88,7 +88,7 @@ slides: $(SLIDES) ## a deck of slides for each lecture, in build/slides, which `
 lite: $(LITE) ## lessons 00 to 06 to run in the browser, in build/lite, for the site to come after
 	$(BIN)/python -m kit.lite
 
-pdf: $(PDF) ## print pages of the site as PDFs: the handouts, or one, PAGE=notebooks/05_orthogonal_features (Chromium)
+pdf: $(if $(wildcard build/site/html/index.html),,site) $(PDF) ## print pages of the site as PDFs: the handouts, or one, PAGE=notebooks/05_orthogonal_features (Chromium)
 	$(BIN)/python -m kit.pdf $(PAGE)
 
 model: $(LESSONS) ## fetch pretrained models into model/, of antibodies (97 MB), speech (71 MB) and language (93 MB), which nothing needs; one: MODEL=speech

@@ -307,6 +307,19 @@ def test_what_is_set_for_other_work_reaches_neither_an_installation_nor_jupyter(
 
 @needs_make
 @needs_posix
+def test_a_page_is_printed_from_a_site_that_is_made_if_there_is_none(make):
+    def steps():
+        installed = make("pdf", "PAGE=a")
+        return installed, re.findall(r"-m kit\.(\w+)", (make.folder / "log").read_text())
+
+    assert steps() == ([{"lessons", "training", "tests", "site"}, {"pdf"}], ["site", "pdf"])
+    (make.folder / "build/site/html").mkdir(parents=True)
+    (make.folder / "build/site/html/index.html").touch()
+    assert steps() == ([], ["pdf"])
+
+
+@needs_make
+@needs_posix
 @pytest.mark.parametrize("changed", ["pyproject.toml", "constraints.txt"])
 def test_when_versions_change_all_that_was_installed_is_installed_anew(changed, make):
     make("lab")
