@@ -103,9 +103,8 @@ def test_a_lesson_runs_without_settings_of_the_readers_own(tmp_path, monkeypatch
         path.write_text(content)
         monkeypatch.setenv(variable, str(tmp_path / variable))
     monkeypatch.setenv("PYTHONWARNINGS", "always")
-    far = tmp_path / ("x" * 90)
-    far.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(far))  # too long for the path of a socket
+    (tmp_path / ("x" * 90)).mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / ("x" * 90)))  # too long for a socket
     for variable, value in ENVIRONMENT.items():
         monkeypatch.setenv(variable, value)
     source = tmp_path / "00_toy.py"

@@ -2,8 +2,6 @@
 calls set for the whole process is as it was after the last of them."""
 
 import os
-import subprocess
-import sys
 import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +12,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from performer_course import backend
-from tools.setting import ENVIRONMENT, ROOT
+
+from .test_imports import fresh
 
 
 @pytest.mark.parametrize("cores", [1, 3])
@@ -85,27 +84,27 @@ def test_two_calls_that_overlap_leave_the_process_as_it_was(call, look, held, fr
 
 
 AT_THE_END = """
-import atexit, os, sys
+import atexit, os, warnings
 import numpy as np
 from tests.test_threads import backend, blas, threadpool_limits
 
-backend._cores = lambda: 2
+warnings.simplefilter("ignore")  # where Python has one about threads and forks
+backend._cores, done = lambda: 2, np.zeros(3)
 threadpool_limits(2, user_api="blas")
 with threadpool_limits():
     pass
-done = np.zeros(3)
 
 def task(part):
     done[part] += 1
 
 def fork(part):
-    if part == 0 and (child := os.fork()) == 0:
-        at_once = blas()
-        backend.side_by_side(task, range(3), done)
-        print(at_once, blas(), done, flush=True)
-        os._exit(0)
-    elif part == 0:
+    if part == 0 and (child := os.fork()):
         os.waitpid(child, 0)
+    elif part == 0:
+        print(blas(), flush=True)
+        backend.side_by_side(task, range(3), done)
+        print(blas(), done, flush=True)
+        os._exit(0)
 
 atexit.register(lambda: print(blas(), done))
 atexit.register(backend.side_by_side, task, range(3), done)
@@ -115,9 +114,8 @@ if hasattr(os, "fork"):
 
 
 def test_a_forked_process_and_one_that_ends_compute_each_part_once():
-    command = [sys.executable, "-W", "ignore", "-c", AT_THE_END]  # Python may warn of threads
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
-    child = ["{2} {2} [1. 1. 1.]"] if hasattr(os, "fork") else []
+    run = fresh(AT_THE_END)
+    child = ["{2}", "{2} [1. 1. 1.]"] if hasattr(os, "fork") else []
     assert run.stdout.splitlines() == [*child, "{2} [1. 1. 1.]"], run.stderr
 
 
@@ -140,26 +138,16 @@ def test_an_error_in_a_part_is_raised(cores, monkeypatch):
         backend.side_by_side(task, range(3), np.zeros(1))
 
 
-def test_the_number_of_threads_follows_the_environment(monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert backend._cores() == 1
-    monkeypatch.setenv("OMP_NUM_THREADS", "100000")
-    most = backend._cores()
-    for text in ("", "0", "many"):
-        monkeypatch.setenv("OMP_NUM_THREADS", text)
-        assert backend._cores() == most
-
-
-def test_the_suite_itself_runs_on_one_core(monkeypatch):
+def test_the_number_of_threads_is_that_of_the_environment_or_of_the_cores(monkeypatch):
     assert backend._cores() == 1  # as conftest.py sets it: pools are started only by tests of them
-    monkeypatch.delenv("OMP_NUM_THREADS")
     monkeypatch.setattr(backend.os, "sched_getaffinity", lambda pid: {0, 1, 5}, raising=False)
-    assert backend._cores() == 3
+    for text, cores in {"2": 2, "100000": 3, "": 3, "0": 3, "many": 3}.items():
+        monkeypatch.setenv("OMP_NUM_THREADS", text)
+        assert backend._cores() == cores
+    monkeypatch.delenv("OMP_NUM_THREADS")
     monkeypatch.delattr(backend.os, "sched_getaffinity")
     monkeypatch.setattr(backend.os, "cpu_count", lambda: 7)
     assert backend._cores() == 7
-    monkeypatch.setenv("OMP_NUM_THREADS", ENVIRONMENT["OMP_NUM_THREADS"])
-    assert backend._cores() == 1
 
 
 def test_one_part_or_one_core_starts_no_pool(monkeypatch):
