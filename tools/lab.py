@@ -45,6 +45,7 @@ def cleared(notebook: bytes) -> bytes:
 
 
 def unrun(nb: dict) -> bytes:
+    """A notebook as a file, without its outputs."""
     for cell in nb["cells"]:
         if cell["cell_type"] == "code":
             cell.update(execution_count=None, outputs=[])
