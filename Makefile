@@ -140,6 +140,6 @@ $(VENV)/with-%: pyproject.toml constraints.txt
 	  set -e; export PYTHONWARNINGS=ignore:Editable; set -x; test -e $(BIN)/pip || $(PYTHON) -m venv $(VENV); \
 	  pip="$(BIN)/python -m pip install -q --disable-pip-version-check"; \
 	  { test -e $(BIN)/uv || $$pip uv; } && $(BIN)/uv pip install -q --python $(VENV) $(CONSTRAINTS) -e ".[$$extras]" \
-	    || { echo "Without uv, pip takes two minutes."; $$pip $(CONSTRAINTS) -e ".[$$extras]"; }; \
+	    || { echo "uv could not; pip can, in two minutes."; $$pip $(CONSTRAINTS) -e ".[$$extras]"; }; \
 	fi
 	@touch $@ $(wildcard $(VENV)/with-*)
