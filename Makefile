@@ -18,6 +18,9 @@ BIN := $(VENV)/bin
 endif
 # Git's shell on Windows takes the address of a page for a path, unless told not to.
 export MSYS_NO_PATHCONV := 1
+# What a reader has set for other work would change what is installed here, and how it runs.
+export PIP_USER := 0
+unexport PYTHONPATH PYTHONSAFEPATH PYTHONWARNINGS
 # Jupyter asks for this flag where one works as root, as in a container.
 ROOTFLAG := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
 # A stamp for each set of extras that was asked for. EXTRAS=gpu-cuda12 adds to what a target needs.
@@ -43,7 +46,7 @@ help: ## this list
 
 lab: $(LESSONS) ## fill my/ with your own copies, and open JupyterLab there (on 127.0.0.1, with a token)
 	$(BIN)/python -m tools.lab
-	$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(ROOTFLAG) --LabApp.default_url=/lab/tree/my/00_start_here.ipynb $(LABFLAGS)
+	$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 --ServerApp.root_dir=. $(ROOTFLAG) --LabApp.default_url=/lab/tree/my/00_start_here.ipynb $(LABFLAGS)
 
 test: $(if $(LESSON)$(ROOM),$(TESTS),lint) ## verify everything that is quick; of one lesson: LESSON=05; of one module: ROOM=kernels
 	$(BIN)/python -m pytest @tests/whole.txt $(if $(LESSON),$(OF_LESSON)) $(if $(ROOM),$(OF_ROOM)) $(PYTEST)
@@ -89,7 +92,7 @@ slides: $(SLIDES) ## a deck of slides for each lecture, in build/slides, which `
 lite: $(LITE) ## lessons 00 to 06 to run in the browser, in build/lite, for the site to come after
 	$(BIN)/python -m kit.lite
 
-pdf: $(PDF) ## print pages of the site as PDFs: the handouts, or one, PAGE=notebooks/05_orthogonal_features (Chromium)
+pdf: $(if $(wildcard build/site/html/index.html),,site) $(PDF) ## print pages of the site as PDFs: the handouts, or one, PAGE=notebooks/05_orthogonal_features (Chromium)
 	$(BIN)/python -m kit.pdf $(PAGE)
 
 model: $(LESSONS) ## fetch pretrained models into model/, of antibodies (97 MB), speech (71 MB) and language (93 MB), which nothing needs; one: MODEL=speech
@@ -141,6 +144,6 @@ $(VENV)/with-%: pyproject.toml constraints.txt
 	  set -e; export PYTHONWARNINGS=ignore:Editable; set -x; test -e $(BIN)/pip || $(PYTHON) -m venv $(VENV); \
 	  pip="$(BIN)/python -m pip install -q --disable-pip-version-check"; \
 	  { test -e $(BIN)/uv || $$pip uv; } && $(BIN)/uv pip install -q --python $(VENV) $(CONSTRAINTS) -e ".[$$extras]" \
-	    || $$pip $(CONSTRAINTS) -e ".[$$extras]"; \
+	    || { echo "uv could not; pip can, in two minutes."; $$pip $(CONSTRAINTS) -e ".[$$extras]"; }; \
 	fi
 	@touch $@ $(wildcard $(VENV)/with-*)

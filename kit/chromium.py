@@ -1,12 +1,15 @@
 """The browser that is on this machine, and a server of plain files for it to read."""
 
 import functools
+import os
 import shutil
 import threading
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
+
+from tools.setting import for_sockets
 
 NAMES = ("google-chrome", "chromium", "chromium-browser", "chrome")
 PATH = next(filter(None, map(shutil.which, NAMES)), None)
@@ -42,6 +45,7 @@ def started():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=PATH, args=FLAGS)
+        env = os.environ | {"TMPDIR": for_sockets()}
+        browser = playwright.chromium.launch(executable_path=PATH, args=FLAGS, env=env)
         yield browser
         browser.close()

@@ -4,9 +4,11 @@ A lesson chooses its array library once, `xp = get_backend()`. Host data goes to
 `xp.asarray` or `to_like`, and comes back with `to_host`. Nothing else in the package moves data.
 """
 
+import contextlib
 import functools
 import importlib
 import os
+import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
@@ -118,12 +120,58 @@ def synchronize(x=None) -> None:
         x.block_until_ready()
 
 
+class _Held:
+    """A setting of the whole process that overlapping calls share: the first of them calls `begin`,
+    and the last what `begin` returned.
+
+    If each call restored what it had found, the last would restore what another one had set.
+    """
+
+    def __init__(self, begin):
+        self.begin, self.calls, self.lock = begin, 0, threading.Lock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self.lock.acquire,
+                after_in_parent=self.lock.release,
+                after_in_child=self._alone,
+            )
+
+    def __enter__(self):
+        with self.lock:
+            if not self.calls:
+                self.end = self.begin()
+            self.calls += 1
+
+    def __exit__(self, *_):
+        with self.lock:
+            self._leave(self.calls - 1)
+
+    def _leave(self, calls):
+        if self.calls and not calls:
+            self.end()
+        self.calls = max(calls, 0)
+
+    def _alone(self):
+        """In a forked process, whose parent's other threads are not there to end their calls."""
+        self._leave(0)
+        self.lock.release()
+
+
+@_Held
+def _traced():
+    if tracemalloc.is_tracing():
+        return lambda: None
+    tracemalloc.start()
+    return tracemalloc.stop
+
+
 def peak(task, x) -> int:
     """Peak memory in bytes while task() runs, including what it returns.
 
     On CuPy, what a new memory pool takes from the device (without the workspace of cuBLAS); else
-    what Python and NumPy allocate. x: an array of the library in use. Cost: the task, a few times
-    as slow on the host.
+    what Python and NumPy allocate, in all threads, so measure one task at a time. If you trace
+    memory yourself, your own peak starts again. x: an array of the library in use. Cost: the task,
+    a few times as slow on the host.
     """
     if array_api_compat.is_cupy_array(x):
         cupy = importlib.import_module("cupy")
@@ -133,12 +181,11 @@ def peak(task, x) -> int:
             task()
             synchronize(x)
             return pool.total_bytes()  # freed memory stays in it
-    tracemalloc.start()
-    try:
+    with _traced:
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
         task()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+        return tracemalloc.get_traced_memory()[1] - before
 
 
 def is_free_to_read(x) -> bool:
@@ -149,7 +196,10 @@ def is_free_to_read(x) -> bool:
 def is_on_gpu(x) -> bool:
     """Whether x is on a GPU, where few large steps are faster than many small ones."""
     if array_api_compat.is_jax_array(x):
-        return importlib.import_module("jax").default_backend() == "gpu"
+        jax = importlib.import_module("jax")
+        if isinstance(x, jax.core.Tracer):  # its device is not known yet
+            return jax.default_backend() == "gpu"
+        return any(device.platform == "gpu" for device in x.devices())
     return getattr(x, "is_cuda", array_api_compat.is_cupy_array(x))  # of PyTorch, on paper
 
 
@@ -157,23 +207,46 @@ def side_by_side(task, parts, x, cores=None) -> None:
     """task(part) for each part, on NumPy several at a time on several cores.
 
     NumPy releases the interpreter while it computes, so threads run in parallel, each with one
-    thread of BLAS. Elsewhere, one part after another. The parts must be independent, and the result
-    is the same either way. x: an array of the library in use; cores: at most so many, by default
-    all.
+    thread of BLAS; as long as any such call runs, that holds for the whole process. Elsewhere, one
+    part after another. The parts must be independent, and the result is the same either way. x: an
+    array of the library in use; cores: at most so many, by default all.
     """
     workers = min(len(parts), cores or _cores()) if is_free_to_read(x) else 1
     if workers < 2:
         for part in parts:
             task(part)
         return
-    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
-        for _ in pool.map(task, parts):
+    each = map
+    with _one_blas_thread, ThreadPoolExecutor(workers) as pool:
+        with contextlib.suppress(RuntimeError):  # no thread starts while the interpreter ends
+            pool.submit(int)
+            each = pool.map
+        for _ in each(task, parts):
             pass
+
+
+@_Held
+def _one_blas_thread():
+    limit = _blas().limit(limits=1, user_api="blas")
+    with _blas().limit():  # changes nothing, but from now on other threads may lift the limit, too
+        pass
+
+    def end():
+        with limit:  # restores what it found
+            pass
+
+    return end
 
 
 @functools.cache
 def _blas():
-    return ThreadpoolController()  # takes milliseconds, so it runs once
+    """What sets the threads of BLAS, unless they are OpenMP's, whose number is not the process's.
+
+    It takes milliseconds, so it runs once.
+    """
+    blas = ThreadpoolController().select(user_api="blas")
+    shared = [lib["filepath"] for lib in blas.info() if lib.get("threading_layer") != "openmp"]
+    return blas.select(filepath=shared)
 
 
 def _cores() -> int:

@@ -32,8 +32,9 @@ def measure(q, k, v, *, causal=False, sample=None, budget=0.25, draws=3, seed=0)
 
     cost: multiplications as a fraction of exact attention's, at most `budget`, except for Taylor
     features, whose number is fixed. time: processor time as a fraction of exact attention's, in
-    NumPy and float32; neither counts what is done once per head. sample: (q, k, v) of these heads
-    on another text; without it, the earlier half is the sample, and the later half is judged.
+    NumPy and float32; neither counts what is done once per head. Make one call at a time: it is the
+    time of the whole process, whose warnings are silenced meanwhile. sample: (q, k, v) of these
+    heads on another text; without it, the earlier half is the sample, and the later half is judged.
     errors: normalised, at least 1e-6; where mean(V) is exact, over 1e-6 of the variance of v.
     Shape: errors (draws, H). Error: few draws. Cost: O(H L² (d + e)). Raises: ValueError.
     """

@@ -5,6 +5,7 @@ import sys
 import tracemalloc
 from contextlib import contextmanager, nullcontext
 from types import ModuleType, SimpleNamespace
+from unittest import mock
 
 import array_api_compat.numpy
 import array_api_strict
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from performer_course import backend, get_backend, synchronize, to_host, to_like
-from performer_course.backend import peak
+from performer_course.backend import is_on_gpu, peak
 
 from .double import DEVICE, NO_FLOAT64, ReadBack, poisoned
 
@@ -94,16 +95,8 @@ def test_a_gpu_on_which_one_sum_works_is_used_and_asked_no_more(cupy):
     assert sums == [1]
 
 
-# Of CuPy without CUDA's headers, of a compiler without a library, of a driver that is too old.
-FAILURES = [
-    RuntimeError("Failed to find CUDA headers"),
-    ImportError("libnvrtc.so.12: cannot open shared object file"),
-    Exception("nvrtc: error: invalid value for --gpu-architecture"),
-]
-
-
-@pytest.mark.parametrize("failure", FAILURES, ids=lambda error: str(error)[:10])
-def test_a_gpu_on_which_no_sum_works_is_refused_with_what_came_and_what_to_install(failure, cupy):
+def test_a_gpu_on_which_no_sum_works_is_refused_with_what_came_and_what_to_install(cupy):
+    failure = ImportError("libnvrtc.so.12: cannot open shared object file")
     cupy(gpu=True, failure=failure)
     with pytest.raises(RuntimeError) as raised:
         get_backend("cupy")
@@ -180,32 +173,16 @@ def test_to_host_brings_a_device_array_home():
     assert home.tolist() == [1, 2]
 
 
-class Fake:
-    """An array of a library that is not here; it notes the calls it gets, in order."""
-
-    def __init__(self):
-        self.calls = []
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        self.calls.append(name)
-        return self if name in ("cpu", "detach") else lambda *_: None
-
-    def __call__(self):
-        return self
-
-
 @pytest.mark.parametrize(
     ("library", "kind", "calls"),
-    [("cupy", "ndarray", ["get"]), ("torch", "Tensor", ["detach", "cpu", "dtype", "numpy"])],
+    [("cupy", "ndarray", "get()"), ("torch", "Tensor", "detach().cpu().numpy()")],
 )
 def test_to_host_asks_a_library_for_a_copy_in_its_own_words(library, kind, calls, monkeypatch):
-    array = type(kind, (Fake,), {})
+    array = type(kind, (mock.MagicMock,), {})
     monkeypatch.setitem(sys.modules, library, SimpleNamespace(**{kind: array}))
     x = array()
     to_host(x)
-    assert x.calls == calls
+    assert str(x.mock_calls[-1]) == f"call.{calls}"
 
 
 def test_synchronize_waits_for_the_stream_of_cupy(monkeypatch):
@@ -226,6 +203,14 @@ def test_synchronize_without_an_array_waits_for_the_backend(monkeypatch):
     assert asked == [0]
 
 
+def test_an_array_of_jax_knows_its_device_unless_it_is_traced(monkeypatch):
+    jax = pytest.importorskip("jax")
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    x = jax.numpy.ones(3)
+    assert not is_on_gpu(x)
+    jax.eval_shape(lambda x: x if is_on_gpu(x) else 1 / 0, x)
+
+
 def test_synchronize_reads_nothing():
     x = array_api_strict.ones(3, device=DEVICE)
     with poisoned():
@@ -239,7 +224,11 @@ def test_the_peak_is_that_of_the_task_with_what_it_returns():
     MiB = 2**20
     taken = peak(lambda: np.add(np.ones(MiB), np.ones(MiB)), np.ones(1))
     assert 24 * MiB <= taken < 24.1 * MiB
-    assert peak(lambda: np.ones(MiB), np.ones(1)) < 8.1 * MiB
+    tracemalloc.start()  # as one does who looks for a leak
+    before = np.ones(2 * MiB)
+    assert 8 * MiB <= peak(lambda: np.ones(MiB), before) < 8.1 * MiB
+    assert tracemalloc.get_traced_memory()[0] >= before.nbytes
+    tracemalloc.stop()
 
 
 def test_an_error_in_the_task_ends_the_counting():
@@ -250,31 +239,20 @@ def test_an_error_in_the_task_ends_the_counting():
 
 def test_on_cupy_the_peak_is_what_a_fresh_pool_took_from_the_device(monkeypatch):
     calls = []
-
-    class Pool:
-        def malloc(self, size):
-            calls.append(("malloc", size))
-
-        def total_bytes(self):
-            calls.append("total")
-            return 1000
+    pool = SimpleNamespace(malloc="its own", total_bytes=lambda: calls.append("total") or 1000)
+    shared = SimpleNamespace(free_all_blocks=lambda: calls.append("free"))
 
     @contextmanager
     def using_allocator(malloc):
-        current.append(malloc)
+        calls.append(malloc)
         yield
-        current.pop()
+        calls.append("others")
 
-    class ndarray:
-        device = nullcontext()
-
-    current = [None]
     stream = SimpleNamespace(synchronize=lambda: calls.append("wait"))
-    cuda = SimpleNamespace(
-        MemoryPool=Pool, using_allocator=using_allocator, get_current_stream=lambda: stream
-    )
-    shared = SimpleNamespace(free_all_blocks=lambda: calls.append("free"))
+    cuda = mock.Mock(using_allocator=using_allocator)
+    cuda.MemoryPool.return_value, cuda.get_current_stream.return_value = pool, stream
+    ndarray = type("ndarray", (), {"device": nullcontext()})
     fake = SimpleNamespace(ndarray=ndarray, cuda=cuda, get_default_memory_pool=lambda: shared)
     monkeypatch.setitem(sys.modules, "cupy", fake)
-    assert peak(lambda: current[-1](512), ndarray()) == 1000
-    assert calls == ["free", ("malloc", 512), "wait", "total"]
+    assert peak(lambda: calls.append("task"), ndarray()) == 1000
+    assert calls == ["free", "its own", "task", "wait", "total", "others"]

@@ -7,35 +7,27 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+from hashlib import sha256
 from unittest import mock
 
 import nbformat
 import pytest
 
-from tests.checkout import copied, needs_make, needs_posix
+from tests.checkout import needs_make, needs_posix, text
 from tools import lab
 from tools.lab import fill
-from tools.notebooks import NOTEBOOKS, ROOT
-
-
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    """A copy of the project, with my/ as `make lab` fills it."""
-    tree = copied(tmp_path_factory.mktemp("lab") / "tree")
-    subprocess.run([sys.executable, "-m", "tools.lab"], cwd=tree, check=True)
-    return tree
-
+from tools.setting import METADATA, NOTEBOOKS, ROOT
 
 # What my/ holds
 
 
-def test_my_holds_notebooks_without_outputs_their_answers_folded_and_all_they_read(tree):
+def test_my_holds_notebooks_without_outputs_their_answers_folded_and_all_they_read(tmp_path):
+    fill(NOTEBOOKS, tmp_path)
     names = {p.relative_to(NOTEBOOKS) for p in NOTEBOOKS.rglob("*.*") if p.suffix != ".py"}
-    assert {p.relative_to(tree / "my") for p in (tree / "my").rglob("[!.]*.*")} == {
+    assert {p.relative_to(tmp_path) for p in tmp_path.rglob("[!.]*.*")} == {
         name for name in names if not any(part.startswith(".") for part in name.parts)
     }
-    for path in (tree / "my").rglob("*.ipynb"):
+    for path in tmp_path.rglob("*.ipynb"):
         cells = nbformat.read(path, as_version=4).cells
         code = [cell for cell in cells if cell.cell_type == "code"]
         assert not any(cell.outputs or cell.execution_count for cell in code)
@@ -43,20 +35,21 @@ def test_my_holds_notebooks_without_outputs_their_answers_folded_and_all_they_re
             if cell.cell_type == "markdown" and "answer" in cell.metadata.get("tags", []):
                 assert cell.source.startswith("<details class='answer'>")
         read = [name for cell in code for name in re.findall(r'\bPath\("([^/].*?)"\)', cell.source)]
-        absent = {name for name in read if not (path.parent / name).exists()}
+        home = NOTEBOOKS / path.parent.relative_to(tmp_path)  # at the depth of my/
+        absent = {name for name in read if not (home / name).exists()}
         assert absent <= {"../benchmarks/gpu.json"}  # until a GPU is measured
 
 
 def test_lint_looks_past_what_a_learner_writes(tmp_path):
-    tree = copied(tmp_path / "tree")
-    (tree / "my/exercises").mkdir(parents=True)
+    (tmp_path / "my/exercises").mkdir(parents=True)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     misspelt = "import  os # receive\n".replace("ei", "ie")
     for name in ("mine.py", "mine.md", "exercises/01_polynomial_kernel.ipynb"):
-        (tree / "my" / name).write_text(misspelt, encoding="utf-8")
+        (tmp_path / "my" / name).write_text(misspelt, encoding="utf-8")
     for command in ("ruff check .", "ruff format --check .", "codespell_lib"):
-        run = subprocess.run([sys.executable, "-m", *command.split()], cwd=tree)
+        run = subprocess.run([sys.executable, "-m", *command.split()], cwd=tmp_path)
         assert run.returncode == 0, command
-    assert "/my/" in (tree / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert "/my" in text(".gitignore").splitlines()
 
 
 # What becomes of a learner's work
@@ -77,7 +70,17 @@ class Course:
         path = self.notebooks / name
         path.parent.mkdir(parents=True, exist_ok=True)
         cell = nbformat.v4.new_code_cell(source, id="a")
-        nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+        nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata=METADATA), path)
+
+    def save(self, name, change=lambda nb: None):
+        """What JupyterLab saves of a notebook that a learner has run to its end, and changed."""
+        nb = nbformat.read(self.my / name, as_version=4)
+        nb.metadata.kernelspec.display_name = "Python 3 (ipykernel)"
+        nb.cells[0].update(execution_count=1, metadata={"scrolled": True})
+        nb.cells[0].outputs = [nbformat.v4.new_output("stream", text="printed")]
+        nb.cells.append(nbformat.v4.new_code_cell())
+        change(nb)
+        nbformat.write(nb, self.my / name)
 
     def fill(self):
         return fill(self.notebooks, self.my)
@@ -112,6 +115,51 @@ def test_what_a_learner_wrote_stays_and_is_named_where_the_course_has_moved_on(c
     assert course.fill() == (["01.ipynb"], [])
     assert course.holds("01.ipynb", "second")
     assert course.holds("mine.ipynb")
+
+
+def test_a_copy_that_was_run_keeps_its_outputs_until_the_course_moves_on(course):
+    names = ["01.ipynb", "exercises/01.ipynb"]
+    for name in names:
+        course.save(name)
+    assert course.fill() == ([], [])
+    assert course.holds("01.ipynb", "printed")
+    for name in names:
+        course.publish(name, "second")
+    assert course.fill() == (names, [])
+
+
+@pytest.mark.parametrize(
+    ("at", "written"),
+    [
+        (0, {"source": "x = 1"}),
+        (0, {"cell_type": "raw"}),
+        (0, {"attachments": {"a.png": {"image/png": "x"}}}),
+        (0, {"id": "another cell"}),
+        (1, {"source": "# My own words"}),
+    ],
+)
+def test_what_was_written_in_a_copy_that_was_run_stays(at, written, course):
+    course.save("01.ipynb", lambda nb: nb.cells[at].update(written))
+    saved = (course.my / "01.ipynb").read_bytes()
+    course.publish("01.ipynb", "second")
+    assert course.fill() == ([], ["01.ipynb"])
+    assert (course.my / "01.ipynb").read_bytes() == saved
+
+
+def test_copies_of_edition_0_1_0_which_recorded_whole_files_are_told_apart_as_well(course):
+    record = lab.recorded(course.my)
+    old = {name: sha256((course.my / name).read_bytes()).hexdigest() for name in record}
+    (course.my / lab.RECORD).write_text(json.dumps(old))
+    course.write("02.ipynb")
+    course.save("exercises/01.ipynb", lambda nb: nb.cells[0].update(metadata={}))
+    assert course.fill() == ([], [])
+    assert lab.recorded(course.my) == record
+    (course.my / lab.RECORD).write_text(json.dumps(old))
+    for name in record:
+        course.publish(name, "second")
+    assert course.fill() == (["01.ipynb", "exercises/01.ipynb"], ["02.ipynb"])
+    for name, put in lab.copies(NOTEBOOKS).items():
+        assert lab.digests(name, put)[-1] == sha256(put).hexdigest()
 
 
 @pytest.mark.parametrize("record", [None, b"", b"\xff{", b"[1]", b'{"01.ipynb": 1}'], ids=repr)
@@ -191,18 +239,13 @@ def test_a_full_disk_is_named_with_the_folder_and_what_it_needs(monkeypatch, cap
 def make(tmp_path):
     """make(target, …): the extras that it installs, with a uv and tools that do nothing."""
     bin_, venv = tmp_path / "bin", tmp_path / "venv"
-    names = [
-        "uv",
-        *(
-            f"../venv/bin/{tool}"
-            for tool in ("python", "jupyter", "ruff", "codespell", "lint-imports")
-        ),
-    ]
+    tools = ("python", "jupyter", "ruff", "codespell", "lint-imports")
     for folder in (bin_, venv / "bin"):
         folder.mkdir(parents=True)
-    for name in names:
-        (bin_ / name).write_text(f'#!/bin/sh\necho "{Path(name).name} $*" >> "{tmp_path}/log"\n')
-        (bin_ / name).chmod(0o755)
+    for path in (bin_ / "uv", *(venv / "bin" / tool for tool in tools)):
+        said = f'"{path.name} $*" "PIP_USER=$PIP_USER$' + "$".join(NOT_PASSED_ON)
+        path.write_text(f'#!/bin/sh\necho {said}" >> "{tmp_path}/log"\n')
+        path.chmod(0o755)
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path / name)
 
@@ -220,6 +263,7 @@ def make(tmp_path):
     return run
 
 
+NOT_PASSED_ON = ("PYTHONPATH", "PYTHONSAFEPATH", "PYTHONWARNINGS")
 LAB = {"lessons", "training", "cluster"}
 TESTED = LAB | {"tests", "benchmarks"}
 
@@ -233,6 +277,27 @@ def test_what_is_asked_for_is_added_to_what_is_there_and_never_lost(make):
     assert make("lint") == [TESTED | {"gpu-cuda12"}]
     assert make("lab") == make("lint") == []
     assert "gpu-check" not in make("test-all")[-1]  # one CuPy is enough
+
+
+@needs_make
+@needs_posix
+def test_what_is_set_for_other_work_reaches_neither_an_installation_nor_jupyter(make, monkeypatch):
+    for variable in ("PIP_USER", *NOT_PASSED_ON):
+        monkeypatch.setenv(variable, "1")
+    make("lab")
+    ran = (make.folder / "log").read_text().splitlines()
+    assert [line.partition(" PIP_USER=")[2] for line in ran] == ["0"] * 4
+
+
+@needs_make
+@needs_posix
+def test_a_page_is_printed_from_a_site_that_is_made_if_there_is_none(make):
+    assert make("pdf", "PAGE=a") == [{"lessons", "training", "tests", "site"}, {"pdf"}]
+    (make.folder / "build/site/html").mkdir(parents=True)
+    (make.folder / "build/site/html/index.html").touch()
+    for path in make.folder.glob("venv/with-*"):
+        path.unlink()
+    assert make("pdf", "PAGE=a") == [{"pdf"}]
 
 
 @needs_make

@@ -11,7 +11,16 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from tests.examples import label
 from tests.test_shapes import PUBLIC
 from tools import lesson as built
-from tools.notebooks import NOTEBOOKS, ROOT, keep_volatile_outputs, problems, read, sources
+from tools.notebooks import (
+    ENVIRONMENT,
+    NOTEBOOKS,
+    ROOT,
+    execute,
+    keep_volatile_outputs,
+    problems,
+    read,
+    sources,
+)
 
 SOURCES = sources()
 LESSONS = [source for source in SOURCES if source.parent == NOTEBOOKS]
@@ -117,3 +126,33 @@ def test_each_public_function_is_used_or_named_in_a_lesson_or_listed_above():
     words = set(re.findall(r"\w+", " ".join(code)))
     named = {label(f): f.__name__ in words for f in PUBLIC if not label(f).startswith("_")}
     assert {name for name in named if not named[name]} == UNTAUGHT
+
+
+# A reader's own settings: the variable, and a file that it leads to
+OWN = {
+    "IPYTHONDIR": ("profile_default/startup/00.py", "own = 1"),
+    "JUPYTER_PATH": ("kernels/python3/kernel.json", '{"argv": ["false"]}'),
+    "MATPLOTLIBRC": ("matplotlibrc", "lines.linewidth: 99"),
+}
+
+
+def test_a_lesson_runs_without_settings_of_the_readers_own(tmp_path, monkeypatch):
+    for variable, (name, content) in OWN.items():
+        path = tmp_path / variable / name
+        path.parent.mkdir(parents=True)
+        path.write_text(content)
+        monkeypatch.setenv(variable, str(tmp_path / variable))
+    monkeypatch.setenv("PYTHONWARNINGS", "always")
+    (tmp_path / ("x" * 90)).mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / ("x" * 90)))  # too long for a socket
+    for variable, value in ENVIRONMENT.items():
+        monkeypatch.setenv(variable, value)
+    source = tmp_path / "00_toy.py"
+    asks = "'own' in globals(), sys.warnoptions, matplotlib.rcParams['lines.linewidth']"
+    source.write_text(f"# %%\nimport sys, matplotlib\nprint({asks})\n")
+    nb = read(source)
+    execute(nb, source)
+    assert nb.cells[0].outputs[0].text == "False [] 1.5\n"
+
+
+# Every name is taught

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from jupyter_client.manager import AsyncKernelManager, KernelManager
 
-from tools.setting import ENVIRONMENT
+from tools.setting import ENVIRONMENT, for_sockets
 
 
 class _OwnFolder:
@@ -23,7 +23,7 @@ class _OwnFolder:
 
     def __init__(self, **options):
         if os.name != "nt":
-            folder = tempfile.mkdtemp(prefix="kernel-")
+            folder = tempfile.mkdtemp(prefix="kernel-", dir=for_sockets())
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             options |= {"transport": "ipc", "ip": str(Path(folder, "socket"))}
         if not any(Path(ENVIRONMENT["MPLCONFIGDIR"]).glob("fontlist*")):

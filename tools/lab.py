@@ -4,9 +4,9 @@
 
 my/ mirrors notebooks/ at the same depth, so every link leads on. Notebooks come without outputs
 and with their answers folded, so that a number can be guessed before it is seen; their sources stay
-behind. A copy that is as it was put there follows the course; any other is the learner's, and
-stays. my/.put.json has the hash of what was put there. A copy for which it has none, even if the
-file is lost, is also the learner's.
+behind. A copy in which nothing was written follows the course; any other is the learner's, and
+stays. To run a lesson is not to write in it. my/.put.json has the hash of what was put there. A
+copy for which it has none, even if the file is lost, is also the learner's.
 """
 
 import contextlib
@@ -17,8 +17,8 @@ import re
 import sys
 from pathlib import Path
 
-from tools.lesson import fold_answers
-from tools.setting import NOTEBOOKS, ROOT
+from tools.lesson import FOLD, fold_answers
+from tools.setting import METADATA, NOTEBOOKS, ROOT
 
 MY = ROOT / "my"
 RECORD = ".put.json"
@@ -41,6 +41,11 @@ def cleared(notebook: bytes) -> bytes:
     """A notebook without its outputs, its answers folded."""
     nb = json.loads(notebook)
     fold_answers(nb)
+    return unrun(nb)
+
+
+def unrun(nb: dict) -> bytes:
+    """A notebook as a file, without its outputs."""
     for cell in nb["cells"]:
         if cell["cell_type"] == "code":
             cell.update(execution_count=None, outputs=[])
@@ -55,19 +60,21 @@ def fill(notebooks: Path = NOTEBOOKS, my: Path = MY) -> tuple[list[str], list[st
     record, wanted = recorded(my), copies(notebooks)
     written, kept, put = [], [], {}
     for name, content in wanted.items():
-        new, old, here = digest(content), record.get(name), my / name
-        now = digest(here.read_bytes()) if here.exists() else None
-        if now not in (None, old, new):  # the learner's
+        new, *before = digests(name, content)
+        old, here = record.get(name), my / name
+        old = new if old in before else old
+        now = digests(name, here.read_bytes()) if here.exists() else []
+        if now and not {old, new} & {*now}:  # the learner's
             put |= {name: old} if old else {}
             kept += [name] if old != new else []
             continue
         put[name] = new
-        if now != new:
+        if new not in now:
             place(here, content)
             written.append(name)
     for name in record.keys() - wanted.keys():  # the course has it no more
         here = my / name
-        if here.exists() and digest(here.read_bytes()) == record[name]:
+        if here.exists() and record[name] in digests(name, here.read_bytes()):
             here.unlink()
     place(my / RECORD, json.dumps(put, indent=1).encode())
     return written, kept
@@ -102,8 +109,23 @@ def no_news() -> None:
             settings.write_text(json.dumps({NEWS: {"fetchNews": "false"}}))
 
 
-def digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def digests(name: str, content: bytes) -> list[str]:
+    """The hash of a file; of a notebook, that of what a learner writes in it, which is neither
+    outputs nor metadata, nor the empty cell that JupyterLab adds below the last.
+
+    A notebook has a second one, which edition 0.1.0 recorded: of the whole as it was put there.
+    """
+    hashed = [content]
+    with contextlib.suppress(KeyError, TypeError, ValueError):  # not a notebook, or a broken one
+        nb = json.loads(content) if name.endswith(".ipynb") else {}
+        nb["cells"] = [cell for cell in nb["cells"] if "".join(cell["source"]).strip()]
+        nb["metadata"], parts = METADATA, []
+        for cell in nb["cells"]:
+            text = "".join(cell["source"])
+            parts.append([text, cell["cell_type"], cell["id"], cell.get("attachments") or {}])
+            cell["source"] = text if text.startswith(FOLD) else text.splitlines(keepends=True)
+        hashed = [json.dumps(parts).encode(), unrun(nb)]
+    return [hashlib.sha256(text).hexdigest() for text in hashed]
 
 
 def place(path: Path, content: bytes) -> None:

@@ -19,6 +19,7 @@ from tools.setting import NOTEBOOKS
 
 FOLDED = "hide-input"  # the tag of a cell whose code is out of sight
 ANSWER = "answer"  # of a cell that answers the question before it
+FOLD = "<details class='answer'>"  # how such a text begins once it is out of sight
 VOLATILE = "nbval-ignore-output"  # of a cell that prints timings or the names of devices
 CLAIM = (6, 28)  # words
 ASK = re.compile(r"\*\*Before you (?:run this|read on|look)[:,]?\*\*[:,]?")
@@ -206,7 +207,7 @@ def fold_answers(notebook: dict) -> None:
         if cell["cell_type"] == "markdown" and ANSWER in cell["metadata"].get("tags", ()):
             text = "".join(cell["source"])
             summary = "<summary>The answer in words</summary>"
-            cell["source"] = f"<details class='answer'>{summary}\n\n{text}\n\n</details>"
+            cell["source"] = f"{FOLD}{summary}\n\n{text}\n\n</details>"
 
 
 def _blank(text: str) -> str:

@@ -28,14 +28,9 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 from tools import lesson, shape
 from tools.kernels import AsyncKernel
 from tools.lesson import VOLATILE
-from tools.setting import ENVIRONMENT, NOTEBOOKS, ROOT
+from tools.setting import ENVIRONMENT, METADATA, NOTEBOOKS, ROOT
 
 BUDGET = 600_000  # bytes per lesson; GitHub shows one of up to a million
-
-METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
-}
 
 
 class BuildError(RuntimeError):

@@ -5,6 +5,7 @@ on a bare machine with a GPU.
 """
 
 import re
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -12,10 +13,13 @@ NOTEBOOKS = ROOT / "notebooks"
 COURSE = "How kernels became linear attention"  # its name
 
 # What every kernel that builds or tests a lesson runs under: one thread, since the last bits of
-# a sum change with their number, and the static form of sliders.
+# a sum change with their number, the static form of sliders, and no settings of the reader's own.
 ENVIRONMENT = {
     "COURSE_STATIC": "1",
+    "IPYTHONDIR": str(ROOT / "build/ipython"),
+    "JUPYTER_PATH": "",
     "JUPYTER_PLATFORM_DIRS": "1",
+    "MATPLOTLIBRC": "",
     "MKL_NUM_THREADS": "1",
     "MPLBACKEND": "agg",
     "MPLCONFIGDIR": str(ROOT / "build/matplotlib"),  # not in a home folder: it may be read-only
@@ -23,8 +27,20 @@ ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "PERFORMER_BACKEND": "numpy",
     "PYTHONHASHSEED": "0",
+    "PYTHONWARNINGS": "",
     "VECLIB_MAXIMUM_THREADS": "1",
 }
+
+METADATA = {  # of each notebook
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+def for_sockets() -> str:
+    """The folder for temporary files, or /tmp where a socket's path would exceed 103 characters."""
+    usual = tempfile.gettempdir()
+    return usual if len(usual) < 56 else "/tmp"
 
 
 def edition(root: Path = ROOT) -> str:

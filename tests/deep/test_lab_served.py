@@ -124,6 +124,8 @@ def get(address):
 @needs_posix
 def test_make_lab_serves_the_first_lesson_of_my_here_and_only_with_its_token(tmp_path):
     tree, port = copied(tmp_path / "tree"), free_port()
+    own = tmp_path / "jupyter_server_config.py"  # a reader's, which names another folder
+    own.write_text(f"c.ServerApp.root_dir = {str(tmp_path)!r}")
     (tree / ".venv").symlink_to(sys.prefix)  # make takes no path with a space in it
     command = ["make", "--old-file", ".venv/with-lessons,training,cluster", "lab"]
     with serving([*command, f"LABFLAGS=--no-browser --port={port}"], tree, tmp_path) as address:
