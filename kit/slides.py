@@ -164,8 +164,19 @@ def table(row: Row, talk: Lecture) -> Slide:
 
 def homework(row: Row, talk: Lecture) -> Slide:
     given = "".join(f"<li>{html(item)}</li>" for item in talk.homework)
-    body = [f"<ul>{given}</ul>", said(talk.reading), said(row.subject + ".")]
+    body = [f"<ul>{given}</ul>", said(talk.reading)]
+    body += [said(f"{row.subject}.")] * row.subject.startswith("Next time:")
     return Slide("list", "Homework", body=body)
+
+
+def sources(talk: Lecture) -> Slide:
+    """Author and year of what the lessons of the figures name under *Further reading*."""
+    body = []
+    for name in sorted({number[:2] for row in talk.rows for number in row.figures}):
+        text = " ".join(read(find(name)).section("Further reading").texts)
+        works = re.findall(r"\[([^]]+)\]\(references\.md#", lectures.flat(text))
+        body.append(said(f"Lesson {name}: {'; '.join(works)}."))
+    return Slide("list", "Sources", body=body)
 
 
 def shown(row: Row, talk: Lecture) -> list[Slide]:
@@ -203,7 +214,7 @@ def talked(talk: Lecture) -> list[Slide]:
     title = Slide("title", html(talk.title), f"Lecture {talk.number}")
     title.body = [said(talk.afterwards)]
     title.notes = [said(talk.opening), said(f"Left out: {talk.left}")]
-    return [title, *(slide for row in talk.rows for slide in shown(row, talk))]
+    return [title, *(slide for row in talk.rows for slide in shown(row, talk)), sources(talk)]
 
 
 # Writing

@@ -245,6 +245,17 @@ def test_the_title_of_a_figure_is_a_short_sentence_that_can_be_understood_alone(
 
 
 @each_lecture
+def test_a_deck_ends_with_the_homework_and_with_author_and_year_of_its_sources(talk):
+    homework, sources = slides.talked(talk)[-2:]
+    assert [homework.title, sources.title] == ["Homework", "Sources"]
+    assert all(re.match("<ul>|<p>In all |<p>Next time: ", said) for said in homework.body)
+    for name, said in zip(sorted({n[:2] for n in shown(talk)}), sources.body, strict=True):
+        (text,) = lesson(name).section("Further reading").texts
+        years = re.findall(r"references\.md#[\w-]+-(\d{4})", text)
+        assert re.findall(r"\((\d{4})\)", said) == years
+
+
+@each_lecture
 def test_the_words_for_a_figure_do_not_repeat_its_caption(talk):
     def runs(text):
         words = re.findall(r"[\w’'-]+", text)
