@@ -146,6 +146,7 @@ def test_a_number_in_this_type_is_printed_by_a_section_that_is_named_beside_it(p
             for part in lesson(name).sections:
                 known |= printed(name, part.name) | told(name, part.name)
         for number in quoted:
+            assert "e" not in number, f"{number} should be in words, in: {block}"
             assert numbers(number) <= known, f"{number} in: {block}"
 
 
