@@ -155,7 +155,7 @@ def table(row: Row, talk: Lecture) -> Slide:
         texts = [output.text for cell in cells for output in cell.outputs]
         body = [print_of(text) for text in texts if (named[3] or "") in text]
     else:
-        text = talk.chapters.get(row.show[0].upper() + row.show[1:], "")
+        text = lectures.unmarked(talk.chapters.get(row.show[0].upper() + row.show[1:], ""))
         body = re.findall(r"(?s)<table>.*?</table>\n", markdown().render(text))
     if not any(body):
         raise ValueError(f"{talk.path.name}: minute {row.start} has no table to show: {row.show}")
