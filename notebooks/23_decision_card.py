@@ -114,7 +114,7 @@ show(
 # exact attention, and 10.2 with $\operatorname{mean}(V)$ in every head. A *verdict* is what the command of the next
 # section says about a head.
 #
-# | | ask | if yes | measured | lessons |
+# | row | ask | if yes | measured | lessons |
 # |---|---|---|---|---|
 # | 1 | Is exact attention with a fused kernel fast enough, or only a small part of the running time? Below about a thousand tokens, expect a yes. | Keep it. | Speech, one core: it takes 216 of the encoder's 810 ms, and no method can save more. Language: a token's attention costs as many multiplications as all the rest once it sees 3,891 keys. | 10, 18, 22 |
 # | 2 | Must the model retrieve single facts from far back in the text? Then some heads give more than half of a query's weight to one distant key. | Keep exact attention, at least in the layers that retrieve. All methods below drop or summarise what is far. | Language, first digit of a number more than 1,500 tokens back: 0.89 nats with exact attention, 2.94 with a window of 64 and 4 sinks, 1.19 if 8 of the 30 layers stay exact; guessing takes 2.30. | 12, 22 |

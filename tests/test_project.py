@@ -144,6 +144,13 @@ def test_what_changed_after_an_edition_does_not_bear_its_name(tmp_path):
     assert re.fullmatch(r"After edition 0\.2\.0 \(commit [0-9a-f]{7,}\)", edition(tmp_path))
 
 
+def test_each_column_of_a_table_has_a_name():
+    head = re.compile(r"(?m)^(?:# )?(\|.*\|)\n(?:# )?\|-")
+    names = [name for name in tracked() if name.endswith((".md", ".py"))]
+    heads = [(name, row) for name in names for row in head.findall(text(name))]
+    assert [(name, row) for name, row in heads if re.search(r"\| *\|", row)] == []
+
+
 def test_no_file_names_a_home_folder_or_a_package_registry():
     found = []
     for name in tracked():
