@@ -67,6 +67,7 @@ class Lecture:
     opening: str
     afterwards: str
     rows: list[Row]
+    titles: dict[str, str]  # number of a figure → the title of its slide
     figures: dict[str, str]  # number → what to say of it
     paper: list[str]  # the figures on the handout
     derives: str  # what the board derives
@@ -115,7 +116,12 @@ def parse(text: str, path: Path = PAGES) -> Lecture:
         raise ValueError(f"no chapter {', '.join(missing)}")
     title = found(r"# Lecture (\d): (.+)\n", head, "a title, '# Lecture 1: …'")
     afterwards = found(r"(?s)(\*\*Afterwards students can\*\* .+)", head, "'**Afterwards …'")[1]
+    rows = plan(chapters["Plan"], chapters["To write"])
     figures, _, paper = chapters["Figures"].rpartition("On the handout: ")
+    entries = [re.match(SHOWN, flat(item)) for item in re.split(r"(?m)^- ", figures)]
+    shown = {entry[1]: entry.group(2, 3) for entry in entries if entry}
+    if missing := [number for row in rows for number in row.figures if number not in shown]:
+        raise ValueError(f"no title in bold for figure {', '.join(missing)}")
     derives, _, steps = chapters["On the board"].partition("\n1. ")
     left = chapters["Leave out"]
     late = found(r"rows at minutes (\d+) and (\d+): (\d+) minutes", left, "'Skip the rows at …'")
@@ -126,8 +132,9 @@ def parse(text: str, path: Path = PAGES) -> Lecture:
         title[2],
         flat(head[title.end() : head.index(afterwards)]),
         flat(afterwards),
-        plan(chapters["Plan"], chapters["To write"]),
-        {number: flat(said) for number, said in re.findall(SHOWN, figures)},
+        rows,
+        {number: title for number, (title, _) in shown.items()},
+        {number: said for number, (_, said) in shown.items()},
         re.findall(PLACE, paper),
         flat(derives),
         [flat(step) for step in re.split(r"(?m)^\d+\. ", steps)],
@@ -141,7 +148,7 @@ def parse(text: str, path: Path = PAGES) -> Lecture:
     )
 
 
-SHOWN = rf"(?ms)^- \*\*figure ({PLACE})\*\*\s+\(.*?\)\):\s+\".+?\"[.,]?\s+(.*?)(?=^- |\Z)"
+SHOWN = rf'\*\*figure ({PLACE})\*\* \(.*?\)\): ".+?"\. \*\*(.+?)\*\* (.+)'
 ANSWER = r'(?s)\A"(.+?)".*?- \*They tend to say:\*\s(.+?)- \*Say then:\*\s(.+)\Z'
 
 

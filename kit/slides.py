@@ -5,8 +5,8 @@
 writes build/slides: pages, and PDFs where a browser is there.
 
 Nothing is executed, and nothing is written for the slides alone. A deck goes along the plan
-(kit/lectures.py): each row becomes a slide, followed by the row's figures, each under a
-claim of its lesson, or its table. Questions, the board, the live cell and the homework have slides
+(kit/lectures.py): each row becomes a slide, followed by the row's figures, each under its
+title in the plan, or its table. Questions, the board, the live cell and the homework have slides
 of their own. What there is to say goes into the speaker's notes.
 
 The page they go into lies in kit/look/slides. reveal.js shows it, MathJax sets the formulas, the
@@ -18,13 +18,12 @@ import shutil
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
-from itertools import dropwhile, takewhile
 from pathlib import Path
 
 from kit import chromium, lectures, need, npm
 from kit.lectures import Ask, Lecture, Row
 from kit.site import alt
-from tools.lesson import ASK, Cell, Figure, Section, claims, find, questions, read
+from tools.lesson import Figure, find, read
 from tools.setting import COURSE, ROOT, edition
 
 BUILD, SOURCES = ROOT / "build" / "slides", ROOT / "kit/look/slides"
@@ -88,37 +87,19 @@ def said(text: str, *kind: str) -> str:
 # What a lesson shows
 
 
-def over(section: Section, cell: Cell) -> str:
-    """The title of a figure: the first claim after it and before the next figure, print or
-    question, else the first sentence that answers a question, else the last claim before it."""
-    at = section.cells.index(cell)
-    after = dropwhile(lambda other: other.outputs, section.cells[at + 1 :])
-    texts = Section("", "", [*takewhile(lambda other: not other.outputs, after)]).texts
-    if told := claims(ASK.split("\n\n".join(texts))[0]):
-        return told[0]
-    asks = next((other for other in section.cells[at::-1] if other.kind != "code"), None)
-    if asks and questions(asks) and texts and not texts[0].startswith("1. "):
-        return SENTENCE.split(texts[0])[0]
-    before = Section("", "", section.cells[:at]).claims
-    return before[-1] if before else section.title
-
-
 def picture(figure: Figure) -> str:
     return f'<img alt="{escape(alt(figure.alt))}" src="data:image/png;base64,{figure.png}">'
 
 
-def figure(number: str) -> Slide:
-    """A figure of a lesson, with its words in the notes."""
-    for section in read(find(number.split(".")[0])).sections:
-        for cell in section.cells:
-            for drawn in cell.figures:
-                if drawn.number == number:
-                    notes = [
-                        f"<p>{escape(text)}</p>" for text in (drawn.caption, drawn.alt) if text
-                    ]
-                    title, body = html(over(section, cell)), [picture(drawn)]
-                    return Slide("figure", title, section.title, body, notes)
-    raise ValueError(f"there is no figure {number}")
+def figure(number: str, talk: Lecture, row: Row) -> Slide:
+    """A figure of a lesson under its title in the plan, with its words in the notes."""
+    drawn = next((one for one in read(find(number[:2])).figures if one.number == number), None)
+    if drawn is None:
+        raise ValueError(f"there is no figure {number}")
+    notes = [said(f"Figure {number}. {talk.figures[number]}")]
+    notes += [f"<p>{escape(text)}</p>" for text in (drawn.caption, drawn.alt) if text]
+    title = html(lectures.unmarked(talk.titles[number]))
+    return Slide("figure", title, html(row.subject), [picture(drawn)], notes)
 
 
 def print_of(text: str) -> str:
@@ -174,7 +155,7 @@ def table(row: Row, talk: Lecture) -> Slide:
         texts = [output.text for cell in cells for output in cell.outputs]
         body = [print_of(text) for text in texts if (named[3] or "") in text]
     else:
-        text = talk.chapters.get(row.show[0].upper() + row.show[1:], "")
+        text = lectures.unmarked(talk.chapters.get(row.show[0].upper() + row.show[1:], ""))
         body = re.findall(r"(?s)<table>.*?</table>\n", markdown().render(text))
     if not any(body):
         raise ValueError(f"{talk.path.name}: minute {row.start} has no table to show: {row.show}")
@@ -183,8 +164,19 @@ def table(row: Row, talk: Lecture) -> Slide:
 
 def homework(row: Row, talk: Lecture) -> Slide:
     given = "".join(f"<li>{html(item)}</li>" for item in talk.homework)
-    body = [f"<ul>{given}</ul>", said(talk.reading), said(row.subject + ".")]
+    body = [f"<ul>{given}</ul>", said(talk.reading)]
+    body += [said(f"{row.subject}.")] * row.subject.startswith("Next time:")
     return Slide("list", "Homework", body=body)
+
+
+def sources(talk: Lecture) -> Slide:
+    """Author and year of what the lessons of the figures name under *Further reading*."""
+    body = []
+    for name in sorted({number[:2] for row in talk.rows for number in row.figures}):
+        text = " ".join(read(find(name)).section("Further reading").texts)
+        works = re.findall(r"\[([^]]+)\]\(references\.md#", lectures.flat(text))
+        body.append(said(f"Lesson {name}: {'; '.join(works)}."))
+    return Slide("list", "Sources", body=body)
 
 
 def shown(row: Row, talk: Lecture) -> list[Slide]:
@@ -202,10 +194,7 @@ def shown(row: Row, talk: Lecture) -> list[Slide]:
     if row.written and (row.figures or row.show == "–"):
         sentences = [said(one) for one in SENTENCE.split(row.written)]
         out.append(Slide("text", html(row.subject), body=sentences, notes=aloud))
-    for number in row.figures:
-        out.append(figure(number))
-        out[-1].section = html(row.subject)
-        out[-1].notes.insert(0, said(f"Figure {number}. {talk.figures[number]}"))
+    out += [figure(number, talk, row) for number in row.figures]
     if row.show != "–" and not row.figures:
         out.append(table(row, talk))
         out[-1].notes += [said(row.written), *aloud]
@@ -225,7 +214,7 @@ def talked(talk: Lecture) -> list[Slide]:
     title = Slide("title", html(talk.title), f"Lecture {talk.number}")
     title.body = [said(talk.afterwards)]
     title.notes = [said(talk.opening), said(f"Left out: {talk.left}")]
-    return [title, *(slide for row in talk.rows for slide in shown(row, talk))]
+    return [title, *(slide for row in talk.rows for slide in shown(row, talk)), sources(talk)]
 
 
 # Writing

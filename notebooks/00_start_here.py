@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Start here: the idea in one picture, and a test of what you know
 #
-# > **20 minutes.** Needs: the course installed (`make lab` does it), pencil and paper.
+# > **20 minutes.** Needs: the course (`make lab`) or a browser, pencil and paper.
 # >
 # > Afterwards you know what the course is about, in one formula, whether you are ready for it, and which lessons
 # > to read. Run each cell with Shift + Enter, without opening folded ones. After a break, choose *Run ▸ Run All Above
@@ -242,8 +242,9 @@ sources = {
 MINUTES = {n: int(re.search(r"\*\*(\d+) minutes", text)[1]) for n, text in sources.items()}
 ends = dict(zip(PATH, np.cumsum([MINUTES[n] for n in PATH]) / 60, strict=True))
 fig, ax = plt.subplots(figsize=(10, 7))
-row = dict(zip(PATH, range(len(PATH), 0, -1), strict=True))
-start = len(PATH) + 0.5
+top = max(len(PATH), len(BRANCHES))
+row = {number: top - i for i, number in enumerate(PATH)}
+start = top + 0.5
 for i, (part, last) in enumerate(PARTS.items()):
     along = [start, start := row[last] - 0.5]
     ax.plot([0, 0], along, color=COLORS[i], ls="-", marker="", lw=8, label=part)
@@ -256,10 +257,10 @@ for y, number in enumerate(sorted(BRANCHES, key=lambda n: BRANCHES[n][0], revers
     ax.plot([4.05, 5.2], [row[after], y], "-", color="0.7", linewidth=1, zorder=0)
     ax.plot(5.2, y, "o", ms=13, mfc="white", color=COLORS[6])
     ax.text(5.4, y, f"{number} {name}", va="center")
-ax.set(ylim=(0.3, len(PATH) + 1.6), xlim=(-1, 9.2))
-ax.text(-0.25, len(PATH) + 1.1, "hours", ha="right")
-ax.text(0.25, len(PATH) + 1.1, "the path", weight="bold")
-ax.text(5.4, len(PATH) + 1.1, "branches", weight="bold")
+ax.set(ylim=(0.3, top + 1.6), xlim=(-1, 9.2))
+ax.text(-0.25, top + 1.1, "hours", ha="right")
+ax.text(0.25, top + 1.1, "the path", weight="bold")
+ax.text(5.4, top + 1.1, "branches", weight="bold")
 ax.axis("off")
 fig.legend(loc="outside lower center", ncols=4)
 for route, of_it in {

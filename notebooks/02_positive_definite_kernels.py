@@ -32,7 +32,7 @@ xp = get_backend()
 #
 # Suppose that somebody has compared three things, A, B and C, and has recorded in a table $G$ how similar they are:
 #
-# | | A | B | C |
+# | $G$ | A | B | C |
 # |---|---|---|---|
 # | A | 1 | 0.9 | $a$ |
 # | B | 0.9 | 1 | 0.9 |

@@ -355,8 +355,8 @@ for m in (16, 64, 256, 4096):
 # Averaging the series of this cosine term by term, with the moments of $t$ from the trick of section 2, gives
 # ${}_1F_1$.
 #
-# In four dimensions, for example, the series is $e^{-x} (1 - x + x^2/6)$ with $x = r^2/2$, so the covariance is
-# $e^{-x} (1 - x + x^2/6 - e^{-x})$.
+# In four dimensions, for example, the series is $e^{-h} (1 - h + h^2/6)$ with $h = r^2/2$, so the covariance is
+# $e^{-h} (1 - h + h^2/6 - e^{-h})$.
 #
 # **Before you run this:** with $m = d$, the variance ratio starts at $3/(d+2)$ where the distance is small and ends
 # at 1. Is it ever larger than 1, so that orthogonal directions are worse than independent ones?
@@ -389,8 +389,8 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# Yes, but only just: in four dimensions the covariance becomes positive when $x$ is large, because $x^2/6$ outgrows
-# $x$. The largest loss is 1.5 per cent, in four dimensions at a distance where the kernel is nearly zero. In the plane
+# Yes, but only just: in four dimensions the covariance becomes positive when $h$ is large, because $h^2/6$ outgrows
+# $h$. The largest loss is 1.5 per cent, in four dimensions at a distance where the kernel is nearly zero. In the plane
 # orthogonal directions never lose, and exercise 2 asks for the proof.
 
 # %% [markdown]

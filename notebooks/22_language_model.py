@@ -166,14 +166,14 @@ print(f"effective number of keys, layer 0: {np.median([r['keys'] for r in heads_
 # weighted mean of the other values.
 
 # %% [markdown]
-# There are three bands. In layers 0 to 2 the first token gets almost no weight, and layer 0 spreads its weight widely:
-# its median head has an effective number of 418 keys. In layers 3 to 10 a large part of the weight, 0.28 to 0.77 in
-# the median head of a layer, is on keys with short values, below 0.4 of the median length. They are some occurrences
-# of the word "the", of spaces, of commas and of full stops, and many of them are far back. Layer 11 attends locally.
-# From layer 12 on the first token is a sink as in lesson 14: the median head gives it about 0.4 of its weight. Of the
-# four stored heads, 11.2 attends locally and needs no sink, and the value of its first token is not
-# short. **This model has two kinds of attention sinks: the first token in layers 12 to 29, and common tokens with
-# short values, such as spaces and the word "the", in layers 3 to 10.**
+# There are three bands. In layers 0 to 2 the first token gets almost no weight, and layer 0 spreads its weight
+# widely: its median head has an effective number of 418 keys. In layers 3 to 10 a large part of the weight, 0.28 to
+# 0.77 in the median head of a layer, is on keys with short values, below 0.4 of the median length. They are some
+# occurrences of the word "the", of spaces, of commas and of full stops, and many of them are far back. Layer 11, the
+# last of the second band, attends locally. From layer 12 on the first token is a sink as in lesson 14: the median
+# head gives it about 0.4 of its weight. Of the four stored heads, 11.2 attends locally and needs no sink, and the
+# value of its first token is not short. **This model has two kinds of attention sinks: the first token
+# in layers 12 to 29, and common tokens with short values, such as spaces and the word "the", in layers 3 to 10.**
 #
 # ## 3. How many random features it would take
 #

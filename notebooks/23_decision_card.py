@@ -115,7 +115,7 @@ show(
 # section says about a head. *Fused* means computed in one routine that never stores the matrix of weights, such as
 # *FlashAttention*, which PyTorch offers as `scaled_dot_product_attention`.
 #
-# | | ask | if yes | measured | lessons |
+# | row | ask | if yes | measured | lessons |
 # |---|---|---|---|---|
 # | 1 | Is exact attention in one fused routine fast enough, or only a small part of the running time? Below about a thousand tokens, expect a yes. | Keep it. | Speech, one core: it takes 216 of the encoder's 810 ms, and no method can save more. Language: a token's attention costs as many multiplications as all the rest once it sees 3,891 keys. | 10, 18, 22 |
 # | 2 | Must the model retrieve single facts from far back in the text? Then some heads give more than half of a query's weight to one distant key. | Keep exact attention, at least in the layers that retrieve. All methods below drop or summarise what is far. | Language, first digit of a number more than 1,500 tokens back: 0.89 nats with exact attention, 2.94 with a window of 64 and 4 sinks, 1.19 if 8 of the 30 layers stay exact; guessing takes 2.30. | 12, 22 |

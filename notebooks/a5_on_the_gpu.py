@@ -410,7 +410,7 @@ show(
 # down before it ran, from a ledger that also counted the copies that CuPy makes before some joins and products. One is
 # refuted if the recorded number differs from it by half of it or more.
 #
-# | | predicted | assumed |
+# | no. | predicted | assumed |
 # |---|---|---|
 # | 1 | A launch keeps Python busy for 10 µs. | What is said of CuPy. |
 # | 2 | All-to-all in chunks of 1,024 takes four times as long as in chunks of 16,384. | 1, and only short chunks wait for launches. |

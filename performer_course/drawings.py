@@ -37,15 +37,16 @@ def multi_head(heads: int = 4):
     _cells(ax, "0.95 4.1 5 3; 15.05 4.1 5 3", GREY)
     _box(ax, "3.2 4.1 1.7 4.4", GREY, facecolor="none")
     for head in range(1, heads + 1):
-        start, y, end = 4.1 + np.array([0.6, step, 0.75]) * ((heads + 1) / 2 - head)
+        start, y, end = 4.1 + np.array([0.6, step, 0.45]) * ((heads + 1) / 2 - head)
+        side = 11.9 + 1.12 / heads * (head - (heads + 1) / 2)
         for i, name in enumerate("QKV"):
             part = f"{5.6 + 0.95 * i} {y} 0.85 {0.7 * step} ${name}_{head}$"
             _box(ax, f"3.2 {5.45 - 1.35 * i} 1.2 1.1 $W_{name}$; " * (head == 1) + part, COLORS[i])
-        _box(ax, f"9.6 {y} 2.2 {0.7 * step} head {head}; 11.95 {end} 0.8 0.75", RESULT)
-        _arrow(ax, f"4.1 {start} 5.1 {y}; 8 {y} 8.45 {y}; 10.75 {y} 11.5 {end}")
+        _box(ax, f"9.6 {y} 2.2 {0.7 * step} head {head}; {side} 4.1 {1.12 / heads} 2", RESULT)
+        _arrow(ax, f"4.1 {start} 5.1 {y}; 8 {y} 8.45 {y}; 10.75 {y} 11.3 {end}")
     _box(ax, "13.45 4.1 1 1.1 $W_O$", GREY)
-    _arrow(ax, "1.6 4.1 2.3 4.1; 12.4 4.1 12.9 4.1; 14 4.1 14.4 4.1")
-    _say(ax, f"6.55 0.6 each (L, d); 9.6 0.6 d = n/{heads}; 11.95 {3.6 - 0.375 * heads} (L, n)")
+    _arrow(ax, "1.6 4.1 2.3 4.1; 12.5 4.1 12.9 4.1; 14 4.1 14.4 4.1")
+    _say(ax, f"6.55 0.6 each (L, d); 9.6 0.6 d = n/{heads}; 11.9 2.6 (L, n)")
     _say(ax, "0.95 5.6 input; 0.95 2.6 (L, n); 15.05 5.6 output; 15.05 2.6 (L, n)")
     _say(ax, "3.2 7.8 *project; 6.55 7.8 *split; 9.6 7.8 *attend; 12.7 7.8 *concatenate")
     return _told(ax, multi_head)

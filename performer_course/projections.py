@@ -158,12 +158,18 @@ def hadamard(rng, m: int, d: int, stages: int = 3) -> np.ndarray:
     """The rows of √D H D₁ H D₂ H D₃: orthogonal, of norm √D, from 3 D signs per block.
 
     D is the smallest power of two ≥ d. For d < D the last D − d columns are cut: rows then have
-    norm √D only in the mean of the square, and are not exactly orthogonal. stages: how many H D_i;
+    norm √d, only in the mean of the square, and are not exactly orthogonal. stages: how many H D_i;
     the published rows have three. Shape: (m, d); independent blocks of D rows, the last one cut.
     Error: biased nearly as fixed norms are, `theory.hadamard_mean`. In few dimensions there is a
     loss beyond r ≈ 2 where δ is along few axes, or all |δⱼ| are equal: at d = 16 a fourth stage
     removes half of it, at d = 64 hardly any is left. Cost: O(m d log D) per stage. Source: Yu et
     al. (2016), §4 (SORF).
+
+    >>> import numpy as np
+    >>> from performer_course import projections
+    >>> W = projections.hadamard(np.random.default_rng(0), 4096, 5)  # D = 8
+    >>> print(f"{(W**2).sum(1).mean():.1f}")
+    5.0
     """
     signs = hadamard_signs(rng, m, d, stages)
     return hadamard_transform(signs, np.eye(d))[:m]

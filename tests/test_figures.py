@@ -6,6 +6,7 @@ from itertools import combinations
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.axis import Axis
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 from PIL import Image
@@ -127,13 +128,22 @@ def test_the_word_of_a_trend_holds_for_every_step():
             figures.trend(y)
 
 
+def overlaps(fig):
+    """Which texts of a figure, once drawn, meet; without the numbers at the ticks of an axis."""
+    ticks = {tick for axis in fig.findobj(Axis) for tick in axis.get_ticklabels(which="both")}
+    texts = [t for t in fig.findobj(Text) if t.get_text() and t.get_visible() and t not in ticks]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
+    return [(a, b) for (a, at), (b, there) in combinations(boxes, 2) if at.overlaps(there)]
+
+
 def clashes(fig):
     """Which labels overlap each other, or the edge of a box or of the picture."""
     fig.draw_without_rendering()
+    found = overlaps(fig)
     labels = [text.get_window_extent() for text in fig.axes[0].texts]
     edges = [part.get_window_extent() for part in [fig, *fig.findobj(FancyBboxPatch)]]
     cuts = [(a, b) for a in labels for b in edges if b.union([a, b]).bounds != b.bounds]
-    return [(a, b) for a, b in [*combinations(labels, 2), *cuts] if a.overlaps(b)]
+    return found + [(a, b) for a, b in cuts if a.overlaps(b)]
 
 
 @pytest.mark.parametrize("draw", public_functions(drawings))

@@ -66,21 +66,6 @@ def test_a_section_says_runs_prints_and_draws_what_stands_in_it(toy):
     assert [cell.folded for cell in section.cells if cell.kind == "code"] == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        ("A thing. **It is $x y z$ times as\nlarge.** More.", ["It is $x y z$ times as large."]),
-        ("**Layer norm.** Prose.", []),
-        ("**Before you run this:** is it the one or the other?", []),
-        ("**it begins with a small letter here.**", []),
-        ("**It has no full stop at the end of it** .", []),
-        ("**" + "Word " * 28 + "end.**", []),
-    ],
-)
-def test_a_claim_is_a_whole_sentence_in_bold(said, expected):
-    assert lesson.claims(said) == expected
-
-
 def test_a_question_stands_in_a_text_and_in_no_code(toy):
     assert toy.questions == ["0 or 1?"]
     assert lesson.questions(Cell("markdown", "so. **Before you read on**, guess.")) == ["guess."]

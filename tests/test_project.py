@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import tomllib
 
 import yaml
@@ -110,7 +111,7 @@ def test_the_citation_has_the_version_date_and_licence_of_the_project():
     released = citation["date-released"]
     dated = f"{citation['version']}, {released.day} {released:%B %Y}"
     assert citation["version"] == PROJECT["version"]
-    assert edition() == f"Edition {dated}"
+    assert re.findall(r"(?m)^## (\d.+)$", text("CHANGELOG.md"))[0] == dated
     assert " AND ".join(citation["license"]) == PROJECT["license"]
     lines = dict(re.findall(r"(?m)^  (\w+) += \{(.+)\},$", text("README.md").replace("\\", "")))
     (author,) = citation["authors"]
@@ -118,8 +119,28 @@ def test_the_citation_has_the_version_date_and_licence_of_the_project():
         "title": citation["title"],
         "author": f"{{{author['name']}}}",
         "year": str(released.year),
-        "note": edition(),
+        "note": f"Edition {dated}",
     }
+
+
+def test_what_changed_after_an_edition_does_not_bear_its_name(tmp_path):
+    log = tmp_path / "CHANGELOG.md"
+    entries = "## Unreleased\n{}\n## 0.2.0, 1 May 2027\n\n- New.\n\n## 0.1.0, 1 May 2026\n"
+    log.write_text(entries.format(""), encoding="utf-8")
+    assert edition(tmp_path) == "Edition 0.2.0, 1 May 2027"
+    log.write_text(entries.format("\n- Newer.\n"), encoding="utf-8")
+    assert edition(tmp_path) == "After edition 0.2.0"  # as in a ZIP
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "Begin"]):
+        subprocess.run([*git, *command], cwd=tmp_path, check=True)
+    assert re.fullmatch(r"After edition 0\.2\.0 \(commit [0-9a-f]{7,}\)", edition(tmp_path))
+
+
+def test_each_column_of_a_table_has_a_name():
+    head = re.compile(r"(?m)^(?:# )?(\|.*\|)\n(?:# )?\|-")
+    names = [name for name in tracked() if name.endswith((".md", ".py"))]
+    heads = [(name, row) for name in names for row in head.findall(text(name))]
+    assert [(name, row) for name, row in heads if re.search(r"\| *\|", row)] == []
 
 
 def test_no_file_names_a_home_folder_or_a_package_registry():

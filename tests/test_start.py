@@ -92,7 +92,7 @@ def card(path):
     """The rows of a decision card: (number, question, what to try, …, lessons)."""
     lines = re.sub(r"(?m)^# ", "", path.read_text(encoding="utf-8")).splitlines()
     rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
-    start = next(i for i, row in enumerate(rows) if row[:1] == ["ask"])
+    start = next(i for i, row in enumerate(rows) if row[:2] == ["row", "ask"])
     return rows[start + 2 : start + 8]
 
 

@@ -21,7 +21,6 @@ FOLDED = "hide-input"  # the tag of a cell whose code is out of sight
 ANSWER = "answer"  # of a cell that answers the question before it
 FOLD = "<details class='answer'>"  # how such a text begins once it is out of sight
 VOLATILE = "nbval-ignore-output"  # of a cell that prints timings or the names of devices
-CLAIM = (6, 28)  # words
 ASK = re.compile(r"\*\*Before you (?:run this|read on|look)[:,]?\*\*[:,]?")
 HEADING = re.compile(r"(?m)^(#{1,6}) +(.+)$")
 FENCE = re.compile(r"(?ms)^```.*?^```$")
@@ -85,10 +84,6 @@ class Section:
     @property
     def figures(self) -> list[Figure]:
         return [figure for cell in self.cells for figure in cell.figures]
-
-    @property
-    def claims(self) -> list[str]:
-        return [claim for text in self.texts for claim in claims(text)]
 
 
 @dataclass
@@ -217,18 +212,6 @@ def _blank(text: str) -> str:
 
 def headings(text: str) -> list[tuple[int, str]]:
     return [(len(mark), said.strip()) for mark, said in HEADING.findall(_blank(text))]
-
-
-def words(sentence: str) -> int:
-    """The words of a sentence; a formula is one."""
-    return len(re.sub(r"\$[^$]*\$", "formula", sentence).split())
-
-
-def claims(text: str) -> list[str]:
-    """The whole sentences in bold."""
-    least, most = CLAIM
-    found = [" ".join(bold.split()) for bold in re.findall(r"(?s)\*\*(.+?)\*\*", text)]
-    return [s for s in found if s[0].isupper() and s[-1] == "." and least <= words(s) <= most]
 
 
 def questions(cell: Cell) -> list[str]:

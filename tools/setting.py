@@ -5,6 +5,8 @@ on a bare machine with a GPU.
 """
 
 import re
+import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -44,7 +46,16 @@ def for_sockets() -> str:
 
 
 def edition(root: Path = ROOT) -> str:
-    """The newest edition in CHANGELOG.md, as pages and decks name it."""
+    """What pages and decks say they are: the newest edition in CHANGELOG.md; or, if it has entries
+    under Unreleased, that they come after it, with the commit if there is one."""
     said = (root / "CHANGELOG.md").read_text(encoding="utf-8")
-    version, date = re.search(r"(?m)^## (\d+\.\d+\.\d+), (\d\d? \w+ \d{4})$", said).groups()
-    return f"Edition {version}, {date}"
+    changes, version, date = re.search(
+        r"(?ms)(?:^## Unreleased$(.*?))?^## (\d+\.\d+\.\d+), (\d\d? \w+ \d{4})$", said
+    ).groups(default="")
+    if not changes.strip():
+        return f"Edition {version}, {date}"
+    commit = ""
+    if (root / ".git").exists() and shutil.which("git"):
+        ask = ["git", "-C", str(root), "rev-parse", "--short", "HEAD"]
+        commit = subprocess.run(ask, capture_output=True, text=True).stdout.strip()
+    return f"After edition {version}" + f" (commit {commit})" * bool(commit)

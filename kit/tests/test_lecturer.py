@@ -31,6 +31,7 @@ FIGURES = r"figures? ((?:\w\d\.\d+(?:, | and )?)+)"
 FORMULA = r"\$[^$]*\$"
 # What counts lessons and sections is no number that a section tells.
 COUNTED = r"(?m:^#+ .*$)|\b(?:[Ll]essons?|[Ss]ections?|[Ee]xercises?|[Ff]igures?)\s+\d[\d., and]*"
+FRAGMENT = r"(?:It|They|This|That|Nothing|None|Somewhat|Of|Few|Yes)\b|No[,.:]"
 
 each_page = pytest.mark.parametrize("page", ALL, ids=lambda page: page.stem)
 
@@ -145,6 +146,7 @@ def test_a_number_in_this_type_is_printed_by_a_section_that_is_named_beside_it(p
             for part in lesson(name).sections:
                 known |= printed(name, part.name) | told(name, part.name)
         for number in quoted:
+            assert "e" not in number, f"{number} should be in words, in: {block}"
             assert numbers(number) <= known, f"{number} in: {block}"
 
 
@@ -225,11 +227,44 @@ def test_the_live_cell_fits_runs_and_prints_what_the_page_says(talk):
 def test_a_deck_has_the_figures_of_its_plan_and_the_steps_of_the_board_in_order(talk):
     deck = slides.talked(talk)
     drawn = [(slide.title, slide.body) for slide in deck if slide.kind == "figure"]
-    same = [slides.figure(number) for number in shown(talk)]
+    same = [slides.figure(number, talk, row) for row in talk.rows for number in row.figures]
     assert drawn == [(slide.title, slide.body) for slide in same]
     board = [piece for slide in deck if slide.kind == "board" for piece in slide.body]
     steps = [slides.said(f"**{n}** {said}", "fragment") for n, said in enumerate(talk.steps, 1)]
     assert [piece for piece in board if piece.startswith("<p class=fragment>")] == steps
+
+
+@each_lecture
+def test_the_title_of_a_figure_is_a_short_sentence_that_can_be_understood_alone(talk):
+    titles = [re.sub("<[^>]*>", "", s.title) for s in slides.talked(talk) if s.kind == "figure"]
+    headings = {part.title for number in shown(talk) for part in lesson(number[:2]).sections}
+    for title in titles:
+        assert title[-1] == "."
+        assert slides.length(title) <= 90, title
+        assert title[:-1] not in headings
+        assert not re.match(FRAGMENT, title), title
+
+
+@each_lecture
+def test_a_deck_ends_with_the_homework_and_with_author_and_year_of_its_sources(talk):
+    homework, sources = slides.talked(talk)[-2:]
+    assert [homework.title, sources.title] == ["Homework", "Sources"]
+    assert all(re.match("<ul>|<p>In all |<p>Next time: ", said) for said in homework.body)
+    for name, said in zip(sorted({n[:2] for n in shown(talk)}), sources.body, strict=True):
+        (text,) = lesson(name).section("Further reading").texts
+        years = re.findall(r"references\.md#[\w-]+-(\d{4})", text)
+        assert re.findall(r"\((\d{4})\)", said) == years
+
+
+@each_lecture
+def test_the_words_for_a_figure_do_not_repeat_its_caption(talk):
+    def runs(text):
+        words = re.findall(r"[\w’'-]+", text)
+        return {tuple(words[i : i + 8]) for i in range(len(words) - 7)}
+
+    captions = {f.number: f.caption for n in lessons_of(talk) for f in lesson(n).figures}
+    for number in captions.keys() & talk.figures.keys():
+        assert not runs(captions[number]) & runs(talk.figures[number]), number
 
 
 @each_lecture
@@ -253,6 +288,7 @@ def test_a_page_that_departs_from_its_shape_is_refused_by_name():
         ("- **minute 60**", "- **minute 62**", "no row of the plan begins at minute 62"),
         ("*Say then:*", "*Say:*", "question and answers"),
         ("It prints", "It says", "a live cell"),
+        ("**Orthogonal directions gain", "Orthogonal directions gain", "no title .* figure 05.4"),
     ):
         assert good in whole
         with pytest.raises(ValueError, match=fault):

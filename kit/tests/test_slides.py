@@ -8,52 +8,19 @@ import html
 import pytest
 
 from kit import lectures, slides
-from tools.lesson import parse
 
-from .toy import figure, notebook, prints, text
-
-LEAD = "The second weight is twice as large as the first."
-OTHER = "At length four the baseline is the better one."
-HEAD = text(f"# Weigh\n\n## 1. Scales\n\n**{LEAD}**")
 TABLE = "   m   error   predicted\n   1   0.447       0.447\n  16   0.111       0.112\n"
-ASKED = text("**Before you run this:** is it twice?")
 TALKS = lectures.every()
 
 
-def over(*cells):
-    """The title of the first figure of a lesson."""
-    (section,) = parse(notebook(*cells), "77").sections[1:]
-    (cell, *_) = [cell for cell in section.cells if cell.figures]
-    return slides.over(section, cell)
-
-
-@pytest.mark.parametrize(
-    ("cells", "title"),
-    [
-        ([figure("One."), text(f"So **{OTHER}**")], OTHER),
-        ([figure("One."), figure("Two."), text(f"So **{OTHER}**")], OTHER),  # one exhibit
-        ([figure("One."), text("Prose."), figure("Two."), text(f"**{OTHER}**")], LEAD),
-        ([figure("One."), text("Prose."), prints(TABLE), text(f"**{OTHER}**")], LEAD),
-        ([figure("One."), text(f"Prose.\n\n{ASKED.source}\n\n**{OTHER}**")], LEAD),
-        ([ASKED, figure("One."), text("It is twice. So it is.")], "It is twice."),
-        ([ASKED, figure("One."), text("1. One.\n2. Two.")], LEAD),
-        ([ASKED, figure("One."), text(f"It is twice. **{OTHER}**")], OTHER),
-    ],
-)
-def test_a_figure_stands_under_the_claim_or_the_answer_that_it_shows(cells, title):
-    assert over(HEAD, *cells) == title
-
-
-def test_a_figure_without_a_claim_stands_under_the_title_of_its_section():
-    assert over(text("# Weigh\n\n## 1. Scales\n\nTwo."), figure("One.")) == "Scales"
-
-
 def test_a_figure_has_its_words_in_the_notes_and_one_that_is_not_there_is_refused():
-    slide = slides.figure("05.4")
+    talk = TALKS[2]
+    slide = slides.figure("05.4", talk, talk.rows[0])
+    assert slide.title == talk.titles["05.4"]
     assert slide.body[0].startswith('<img alt="The exact variance ratio')
     assert "The exact variance ratio" in slide.notes[-1]
     with pytest.raises(ValueError, match=r"no figure 05\.40"):
-        slides.figure("05.40")
+        slides.figure("05.40", talk, talk.rows[0])
 
 
 def test_a_print_is_a_table_of_a_slide_where_it_can_be_read():

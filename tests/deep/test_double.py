@@ -1,4 +1,5 @@
-"""Lessons say the same on the strict test double, and whatever signs LAPACK takes."""
+"""Lessons say the same on the strict test double, and whatever signs LAPACK takes; no label of
+their figures covers another."""
 
 import base64
 import io
@@ -12,6 +13,7 @@ from PIL import Image
 
 from performer_course import backend, figures
 from tests.double import DEVICE, Namespace, poisoned
+from tests.test_figures import overlaps
 from tools.notebooks import NOTEBOOKS, VOLATILE, sources
 
 LESSONS = [source for source in sources() if source.parent == NOTEBOOKS]
@@ -90,10 +92,11 @@ def same(a, b):
 def test_a_lesson_says_and_draws_the_same_on_a_device_and_whatever_signs_lapack_takes(
     lesson, monkeypatch
 ):
-    drawn, data = [], figures.data
+    drawn, met, data = [], [], figures.data
 
     def seen(fig):
         said = data(fig)  # first, as `show` does: it lays the figure out
+        met.extend(overlaps(fig))
         drawn.append(pixels(figures._png(fig)))
         return said
 
@@ -111,6 +114,7 @@ def test_a_lesson_says_and_draws_the_same_on_a_device_and_whatever_signs_lapack_
             drawn.clear()
             with poisoned(), redirect_stdout(io.StringIO()) as printed:
                 exec(code, namespace)
+            assert met == [], f"labels of cell {number} overlap"
             # The double and its dtypes have names of their own.
             text = printed.getvalue().replace("'double', ", "").replace("array_api_strict.", "")
             if VOLATILE not in cell.metadata.get("tags", ()):
