@@ -382,5 +382,9 @@ def test_the_lines_for_flax_run_and_give_the_module_s_rows():
     layer = nnx.MultiHeadAttention(4, 16, attention_fn=attend, decode=False, rngs=nnx.Rngs(0))
     x = jnp.asarray(np.random.default_rng(1).normal(size=(2, L, 16)), dtype=jnp.float32)
     assert nnx.jit(layer)(x, mask=jnp.asarray(mask)).shape == x.shape
+    with pytest.raises(ValueError, match="dropout_rate must be 0"):
+        nnx.MultiHeadAttention(
+            4, 16, attention_fn=attend, decode=False, dropout_rate=0.5, rngs=nnx.Rngs(0)
+        )(x, deterministic=False)
     with pytest.raises(ValueError, match="mask must be of keys alone"):
         layer(x, mask=jnp.ones((2, 1, L, L), dtype=bool))
