@@ -89,7 +89,7 @@ def store_heads(model, tokens, layers, folder=".") -> list[Path]:
     tokens: (texts, L), as the model takes them. Queries are scaled so that scores are qᵀk/√d.
     Raises: ValueError for a layer without attention, and for the arguments in REFUSED.
     """
-    stored = {}
+    stored, layers = {}, [check_count(i, "layers", least=0) for i in layers]
 
     def attend(module, q, k, v, attention_mask, scaling=None, **options):
         _check_options(options)
@@ -126,6 +126,10 @@ def _attend(near, exact, module, q, k, v, attention_mask, scaling=None, **option
     if options.pop("dropout", 0.0):
         raise ValueError("dropout must be 0, weights are not dropped: call model.eval(), or set it")
     (L, S), mask, causal = (q.shape[-2], k.shape[-2]), attention_mask, {"causal": True, **near}
+    if mask is not None and mask.dtype != torch.bool:
+        raise ValueError(
+            f"attention_mask must be boolean or of 0 and 1, (batch, S), got {mask.dtype}"
+        )
     if (layer := getattr(k, "window_layer", None)) is not None:
         rows = layer.rows(_scaled(q, scaling), k, v, mask)
     elif module.layer_idx in exact or options.get("sliding_window"):
@@ -136,15 +140,13 @@ def _attend(near, exact, module, q, k, v, attention_mask, scaling=None, **option
         shown = None if mask is None else mask[:, 0, :, :L]
         rows = near_field(_scaled(q, scaling), k[:, :, :L], v[:, :, :L], **causal, key_mask=shown)
     else:  # tokens after a prompt, or packed texts
-        first, last = (
-            slice(min(near["sinks"], S)),
-            slice(max(near["sinks"], S - near["band"] - 1), S),
-        )
+        band, sinks = near["band"], near["sinks"]
         if mask is None:
-            k, v = (torch.cat([x[:, :, first], x[:, :, last]], dim=-2) for x in (k, v))
+            start = max(sinks, S - band - 1)
+            k, v = (torch.cat([x[:, :, :sinks], x[:, :, start:]], dim=-2) for x in (k, v))
         else:
             n = mask.cumsum(-1)  # of each key among those that the row sees
-            mask = mask & ((n >= n[..., -1:] - near["band"]) | (n <= near["sinks"]))
+            mask = mask & ((n >= n[..., -1:] - band) | (n <= sinks))
         return sdpa(module, q, k, v, mask, scaling=scaling, **options)
     return rows.transpose(1, 2), None
 

@@ -177,6 +177,8 @@ def test_what_a_window_would_leave_out_is_refused_by_name():
     refused("for decoders", encoder, x)
     refused("for decoders", encoder, x, attention_mask=torch.ones_like(x))
     refused("for decoders", decoder(is_causal=False), x)
+    added = torch.zeros(3, 1, TOKENS, TOKENS)
+    refused("attention_mask must be boolean", decoder(), x, attention_mask=added)
     for wrong in ({"window": 0}, {"window": 8, "sinks": -1}, {"window": 8, "exact_layers": [-1]}):
         refused(f"^{[*wrong][-1]} must be an integer", register, **wrong)
     refused("name must be new to transformers, got 'sdpa'", register, "sdpa", window=8)
