@@ -98,7 +98,7 @@ pdf: $(if $(wildcard build/site/html/index.html),,site) $(PDF) ## print pages of
 model: $(LESSONS) ## fetch pretrained models into model/, of antibodies (97 MB), speech (71 MB) and language (93 MB), which nothing needs; one: MODEL=speech
 	$(BIN)/python -m tools.model $(MODEL)
 
-course: $(COURSE) ## make a course for nbgrader in course/, with exercises of its own (elsewhere: FOLDER=…)
+course: $(COURSE) ## make a course for nbgrader in course/ (elsewhere: FOLDER=…)
 	$(BIN)/python -m kit.course $(FOLDER)
 
 test-kit: $(KIT) ## verify site, slides, PDFs, browser build and grading (needs Chromium or Chrome, and npm)

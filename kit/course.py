@@ -1,26 +1,19 @@
 """Make a course for nbgrader: its configuration, and the solved source of each assignment.
 
-    python -m kit.course               into course/, with a seed of its own
+    python -m kit.course               into course/
     python -m kit.course FOLDER        elsewhere
 
     FOLDER/nbgrader_config.py            the settings of nbgrader; run it in this folder
-    FOLDER/seed                          what the variants are made from, drawn if there is none:
-                                         keep it, and show it to nobody
     FOLDER/source/lesson01/              the course's exercises, with points for the last answer
-    FOLDER/source/variant10/             exercises that only this seed makes
 
 A file that is already there and differs belongs to the lecturer, and is kept.
 """
 
-import os
-import secrets
 import sys
 from pathlib import Path
 
 import nbformat
 
-from kit import variants
-from kit.variants.parts import notebook, rubric
 from tools.setting import NOTEBOOKS, ROOT
 
 COURSE = ROOT / "course"
@@ -51,21 +44,19 @@ def graded(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
     last = marked["to_think_about"]
     last.metadata.nbgrader["points"] = len(RUBRIC)
     locked = {"grade": False, "grade_id": "rubric", "locked": True, "schema_version": 3}
-    rows = nbformat.v4.new_markdown_cell(rubric(RUBRIC), id="rubric")
+    text = "\n".join(["**Marked by hand:**", "", *(f"- 1 point: {what}" for what in RUBRIC)])
+    rows = nbformat.v4.new_markdown_cell(text, id="rubric")
     rows.metadata.nbgrader = nbformat.from_dict({**locked, "solution": False, "task": False})
     nb.cells.insert(nb.cells.index(last), rows)
     return nb
 
 
-def assignments(seed: str) -> dict[str, nbformat.NotebookNode]:
+def assignments() -> dict[str, nbformat.NotebookNode]:
     """The solved notebooks of the course, by their path below source/."""
     found = {}
     for path in sorted((NOTEBOOKS / "solutions").glob("*.ipynb")):
         lesson = path.name.split("_")[0]
         found[f"lesson{lesson}/{path.name}"] = graded(nbformat.read(path, as_version=4))
-    for lesson in variants.LESSONS:
-        nb = notebook(variants.sheet(lesson, seed))
-        found[f"variant{lesson}/variant_{lesson}.ipynb"] = nb
     return found
 
 
@@ -78,23 +69,10 @@ def put(path: Path, content: str) -> str:
     return "new"
 
 
-def the_seed(folder: Path) -> str:
-    """The seed of a course: the one that it has, or a new one."""
-    path = folder / variants.SEED
-    if path.exists():
-        return path.read_text(encoding="utf-8").strip()
-    seed = secrets.token_hex(16)
-    folder.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
-        file.write(f"{seed}\n")
-    return seed
-
-
 def make(folder: Path) -> dict[str, list[str]]:
     """Make or complete the course in a folder; return the files that are new, same and kept."""
-    seed = the_seed(folder)
     wanted = {".gitignore": "*\n", "nbgrader_config.py": CONFIG.format(root=str(ROOT))}
-    for name, nb in assignments(seed).items():
+    for name, nb in assignments().items():
         nbformat.validate(nb)
         wanted[f"source/{name}"] = nbformat.writes(nb).rstrip("\n") + "\n"
     done = {"new": [], "same": [], "kept": []}
