@@ -12,7 +12,7 @@ import array_api_compat
 import numpy as np
 
 from ._stable import State
-from .backend import is_free_to_read
+from .backend import device_of, is_free_to_read
 
 # Subclasses of NumPy's array whose mask or matrix product its functions lose.
 LOSSY = (np.ma.MaskedArray, np.matrix)
@@ -46,19 +46,28 @@ def check_array(x, name: str, dims: str, mask=None, *, finite=True, **limit):
 
 
 def check_floating(x, name: str, shape: str = "(...)"):
-    """The namespace of x, an array of float64 or less. Raises: ValueError."""
+    """The namespace of x, a dense array of float64 or less. Raises: ValueError."""
     if not array_api_compat.is_array_api_obj(x) or isinstance(x, LOSSY):
         raise ValueError(
             f"{name} must be an array of shape {shape}, got {type(x).__name__}: "
             f"convert it with xp.asarray({name}, dtype=xp.float64)"
         )
     xp = array_api_compat.array_namespace(x)
+    check_dense(x, name)
     if not is_kind(xp, x, "real floating") or xp.finfo(x.dtype).bits > 64:
         raise ValueError(
             f"{name} must hold real floating-point numbers, got dtype {x.dtype}: "
             f"convert it with xp.astype({name}, xp.float64), the widest accepted"
         )
     return xp
+
+
+def check_dense(x, name: str) -> None:
+    """Raises: ValueError for a nested or sparse tensor of PyTorch."""
+    if array_api_compat.is_torch_array(x) and (x.is_nested or "strided" not in str(x.layout)):
+        raise ValueError(
+            f"{name} must be dense, got a nested or sparse tensor: pad it, with a mask"
+        )
 
 
 def is_kind(xp, x, kind: str) -> bool:
@@ -120,6 +129,7 @@ def check_mask(key_mask, x, name: str):
     """The namespace of a boolean key_mask (..., n) for the n rows of x. Raises: ValueError."""
     if not array_api_compat.is_array_api_obj(key_mask) or isinstance(key_mask, LOSSY):
         raise ValueError(f"key_mask must be a boolean array, got {type(key_mask).__name__}")
+    check_dense(key_mask, "key_mask")
     xp = check_library(x, key_mask, f"{name} and key_mask")
     n, shape = x.shape[-2], tuple(key_mask.shape)
     if not is_kind(xp, key_mask, "bool") or shape[-1:] != (n,):
@@ -391,24 +401,28 @@ def check_token_ids(tokens, key_mask, vocabulary):
 def check_each_token(x, k, name: str, low: float, high: float, *, by_channel=False):
     """x in [low, high], a number or one per token of k: (..., L, 1), or (..., L, d) by channel.
 
-    Raises: ValueError for another shape and, on NumPy, NaN or values outside.
+    An axis of size 1 has one value for all. Raises: ValueError for another shape and, on NumPy, NaN
+    or values outside.
     """
     if isinstance(x, Real) or not array_api_compat.is_array_api_obj(x):  # np.float64 is both
         if not isinstance(x, Real) or isinstance(x, bool) or not low <= x <= high:
             raise ValueError(f"{name} must be in [{low:g}, {high:g}], got {x!r}")
-        xp, device = array_api_compat.array_namespace(k), array_api_compat.device(k)
-        return xp.full((k.shape[-2], 1), float(x), dtype=k.dtype, device=device)
+        xp = array_api_compat.array_namespace(k)
+        return xp.full((k.shape[-2], 1), float(x), dtype=k.dtype, device=device_of(k))
     xp = check_floating(x, name)
     check_library(k, x, f"k and {name}")
     shape, lead = tuple(x.shape), k.ndim - 2
     ends = [k.shape[-2:-1], *([k.shape[-2:]] if by_channel else [])]
-    if not any(len(shape) == lead + len(end) and shape[lead:] == tuple(end) for end in ends):
+    sizes = (zip(shape[lead:], end, strict=True) for end in ends if len(shape) == lead + len(end))
+    fits = (all(n in (1, m) for n, m in pairs) for pairs in sizes)
+    if shape and not any(fits):
         shaped = " or ".join(f"(..., {', '.join(map(str, end))})" for end in ends)
         raise ValueError(
             f"{name} must be a number or have shape {shaped} with the leading axes of k, "
-            f"{tuple(k.shape[:-2])}, got shape {shape}"
+            f"{tuple(k.shape[:-2])}, or 1 instead of a size, got shape {shape}"
         )
     if is_free_to_read(x) and not xp.all((x >= low) & (x <= high)):
         first = x[~((x >= low) & (x <= high))][0]
         raise ValueError(f"{name} must be in [{low:g}, {high:g}], got {float(first)}")
-    return x if x.ndim == k.ndim else x[..., None]
+    x = x if x.ndim == k.ndim else x[..., None]
+    return xp.broadcast_to(x, (*x.shape[:-2], k.shape[-2], x.shape[-1]))

@@ -6,7 +6,7 @@ import math
 import array_api_compat
 
 from ._stable import normalised
-from .backend import is_free_to_read, side_by_side
+from .backend import device_of, is_free_to_read, side_by_side
 
 # Tokens per step, so that their features fit in a core's cache, or fill a device. On JAX all
 # tokens are one step, because its compiler unrolls each loop.
@@ -29,7 +29,8 @@ def steps(x, size=None, *, start=0, stop=None):
     """Slices of the tokens of x from `start` to `stop`; size: by default `step_size(x)`."""
     stop = x.shape[-2] if stop is None else stop
     size = step_size(x) if size is None else size
-    return [slice(at, min(at + size, stop)) for at in range(start, stop, size)]
+    inner = (start + i * size for i in range(-((start - stop) // size)))
+    return [slice(*ends) for ends in itertools.pairwise([*inner, stop])]
 
 
 def phases(q, k, size=None, *, causal):
@@ -66,8 +67,7 @@ def causal_mask(xp, queries, keys, diagonal):
     rows, n = queries.shape[-2], keys.shape[-2]
     if n <= diagonal + 1:
         return None
-    device = array_api_compat.device(queries)
-    low = xp.full((rows, n), -math.inf, dtype=queries.dtype, device=device)
+    low = xp.full((rows, n), -math.inf, dtype=queries.dtype, device=device_of(queries))
     return xp.triu(low, k=diagonal + 1)
 
 
@@ -75,10 +75,11 @@ def in_blocks(xp, x, size, n, fill=0.0):
     """x (..., l ≤ n, w) padded and cut: (..., T, size, w) with T = ⌈n / size⌉."""
     *lead, length, width = x.shape
     T = -(-n // size)
-    if length < T * size:
-        device = array_api_compat.device(x)
-        rest = (*lead, T * size - length, width)
-        x = xp.concat([x, xp.full(rest, fill, dtype=x.dtype, device=device)], axis=-2)
+    # Of lengths that are symbols, under torch.export, enough for any: nothing to decide.
+    rest = T * size - length if isinstance(n, int) else size + n - length
+    if rest > 0:
+        fill = xp.full((*lead, rest, width), fill, dtype=x.dtype, device=device_of(x))
+        x = xp.concat([x, fill], axis=-2)[..., : T * size, :]
     return xp.reshape(x, (*lead, T, size, width))
 
 

@@ -47,7 +47,7 @@ def causal_linear(xp, rows, keys, values, Sz):
     None if there are no earlier keys.
     """
     L, size = rows.shape[-2], BLOCK if is_free_to_read(rows) else DEVICE_BLOCK
-    size = min(size, L)
+    size = size if size <= L else L  # min would be a symbol if L is
     rows, keys, values = (_blocks.in_blocks(xp, x, size, L) for x in (rows, keys, values))
     keys = xp.matrix_transpose(keys)  # (..., T, F, size)
     out = xp.tril(rows @ keys) @ values  # (..., T, size, e+1)
@@ -96,11 +96,14 @@ def causal_one_maximum(xp, state, top, g, h, values):
 
 def causal_by_halving(xp, state, g, h, values):
     """`causal_chunk` with a maximum for each set of keys, so that no value is read."""
-    C = int(h.shape[-2])  # a tensor under torch.jit.trace
-    # A power of two, about √C, so that there are about √C blocks.
-    size = min(max(LEAST, 2 ** (C.bit_length() // 2)), 2 ** (C - 1).bit_length())
-    g, values = (_blocks.in_blocks(xp, x, size, C) for x in (g, values))  # (..., T, size, ·)
-    h = _blocks.in_blocks(xp, h, size, C, fill=lowest(xp, h.dtype))
+    C, size = h.shape[-2], LEAST  # C may be a symbol, which can be compared
+    while size * size * 2 <= C:  # a power of two, about √C, so that there are about √C blocks
+        size *= 2
+    while size >= 2 * C:
+        size //= 2
+    n = C if isinstance(C, int) else C + 1  # of a symbol, so that T size is never C
+    g, values = (_blocks.in_blocks(xp, x, size, n) for x in (g, values))  # (..., T, size, ·)
+    h = _blocks.in_blocks(xp, h, size, n, fill=lowest(xp, h.dtype))
     rows = _within(xp, g, h, values)  # first, because `summed_by_feature` overwrites h
     state, before = _between(xp, state, summed_by_feature(xp, h, values))
     past = weighted_sums(xp, add_in_place(g, before.c[..., None, :]), before.Sz)  # (..., T, size)

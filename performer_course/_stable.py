@@ -13,11 +13,10 @@ column z ≥ 1 is the denominator of the others.
 import math
 from typing import NamedTuple
 
-import array_api_compat
 from jaxtyping import Float
 
 from ._shapes import Array
-from .backend import is_free_to_read
+from .backend import device_of, is_free_to_read
 
 # Parts of a maximum over tokens that is taken in two stages: a GPU works on many at once.
 PARTS = 64
@@ -74,7 +73,7 @@ def empty_state(xp, shape, width, like, dtype):
     """The State of no key, or the sums of rows that see none: (*shape,) and (*shape, width), on the
     device of `like`.
     """
-    make = {"dtype": dtype, "device": array_api_compat.device(like)}
+    make = {"dtype": dtype, "device": device_of(like)}
     return State(xp.full(shape, lowest(xp, dtype), **make), xp.zeros((*shape, width), **make))
 
 
@@ -110,7 +109,7 @@ def largest(xp, h):
     """max of each column of h: (..., n, m) → (..., m); in two stages on a device, to fill a GPU."""
     n, m = h.shape[-2:]
     rest = n % PARTS
-    if is_free_to_read(h) or n < 2 * PARTS:
+    if is_free_to_read(h) or not isinstance(n, int) or n < 2 * PARTS:
         return xp.max(h, axis=-2)
     parts = xp.reshape(h[..., : n - rest, :], (*h.shape[:-2], PARTS, n // PARTS, m))
     top = xp.max(xp.max(parts, axis=-2), axis=-2)  # (..., m)

@@ -331,7 +331,7 @@ def favor_attention(
 
     def sums(q, k, v, key_mask, W):
         # Start from the first keys: to add them to an empty State costs a device one pass.
-        state = None if keys_first else empty_state(xp, (*k.shape[:-2], m), e + 1, k, W.dtype)
+        state = empty_state(xp, (*k.shape[:-2], m), e + 1, k, W.dtype) if causal else None
         for part in keys_first:
             state = _positive.absorbed(xp, state, k, v, W, key_mask, part)
         for part in together:

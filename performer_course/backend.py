@@ -193,6 +193,12 @@ def is_free_to_read(x) -> bool:
     return isinstance(x, (np.ndarray, np.generic))
 
 
+def device_of(x):
+    """Where to make an array that meets x; None, so anywhere, if JAX has spread x over devices."""
+    device = array_api_compat.device(x)
+    return None if len(getattr(device, "device_set", ())) > 1 else device
+
+
 def is_on_gpu(x) -> bool:
     """Whether x is on a GPU, where few large steps are faster than many small ones."""
     if array_api_compat.is_jax_array(x):

@@ -25,7 +25,7 @@ from ._arguments import (
 )
 from ._shapes import Array
 from ._stable import projected, squared_norm
-from .backend import is_free_to_read, is_on_gpu, side_by_side
+from .backend import device_of, is_free_to_read, is_on_gpu, side_by_side
 
 # Entries of features per step: few enough for a core's cache, and enough that the threads of a
 # pool rarely wait for one another; on a GPU, enough to fill it.
@@ -136,7 +136,7 @@ def _in_steps(x, W, waves, b, scale, out):
     elif array_api_compat.is_jax_array(x):
         return _waves(x, W, waves, b, scale)
     else:
-        xp, device = array_api_compat.array_namespace(x), array_api_compat.device(x)
+        xp, device = array_api_compat.array_namespace(x), device_of(x)
         out = xp.empty(shape, dtype=x.dtype, device=device)
     rows = max(1, (GPU_STEP if is_on_gpu(x) else STEP) * n // max(1, math.prod(shape)))
 
@@ -283,7 +283,7 @@ def hyperbolic(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Float[
 
 def _check_rho(xp, rho, x):
     """rho as an array (d,), one ρ for each axis of x. Raises: ValueError."""
-    d, device = x.shape[-1], array_api_compat.device(x)
+    d, device = x.shape[-1], device_of(x)
     if not array_api_compat.is_array_api_obj(rho) or not rho.ndim:
         rho = check_number(rho, "rho", above=0.0, like=x)
         return xp.full((d,), rho, dtype=x.dtype, device=device)

@@ -4,6 +4,7 @@ x: (..., n, d) and y: (..., p, d) give (..., n, p); leading axes broadcast. All 
 definite (lesson 02). All raise ValueError for different widths d or libraries, empty, integer,
 float128 or masked input, (on NumPy) non-finite entries or entries above 5e138 (float64), 2e17
 (float32) or 147 (float16), and parameters out of range.
+Parameters are numbers, not arrays: to learn γ, scale x and y.
 """
 
 import math

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from ._arguments import check_attention, check_count, check_tokens
 from ._blocks import masked_part, sum_dtype
 from ._shapes import Array, Directions, Key, Mask, OwnKey, OwnMask, OwnValue, Query, Rows, Value
+from .backend import device_of
 
 
 def softmax_attention(
@@ -106,7 +107,7 @@ def joint_attention(
     else:
         distance = xp.sum((k[..., :, None, :] - centres[..., None, :, :]) ** 2, axis=-1)
         nearest = xp.argmin(distance, axis=-1)[..., None]  # (..., L, 1)
-        own = nearest == xp.arange(centres.shape[-2], device=array_api_compat.device(k))
+        own = nearest == xp.arange(centres.shape[-2], device=device_of(k))
         logits = q @ xp.matrix_transpose(xp.astype(own, k.dtype) @ centres)
     logits = logits / math.sqrt(q.shape[-1])
     return _near_and(xp, logits, q, k, v, band, sinks, causal, key_mask)
@@ -158,7 +159,7 @@ def _near(weights, key_mask, band, sinks):
     Tokens are counted where key_mask shows them; the hidden ones come after these.
     """
     xp, L = array_api_compat.array_namespace(weights), weights.shape[-1]
-    at = xp.arange(L, device=array_api_compat.device(weights))
+    at = xp.arange(L, device=device_of(weights))
     if key_mask is not None:
         shown, hidden = (xp.astype(x, xp.int32) for x in (key_mask, ~key_mask))
         last = xp.sum(shown, axis=-1, keepdims=True)
@@ -195,7 +196,7 @@ def _log_weights(xp, q, k, W):
 def _visible(weights, causal, key_mask):
     """Whether row i sees key j, for weights (..., L, S): (L, S), or (..., L, S) with a mask."""
     xp, (L, S) = array_api_compat.array_namespace(weights), weights.shape[-2:]
-    device = array_api_compat.device(weights)
+    device = device_of(weights)
     ahead = xp.arange(S, device=device)[None, :] - xp.arange(L, device=device)[:, None]  # j − i
     seen = ahead <= (0 if causal else S)
     return seen if key_mask is None else seen & key_mask[..., None, :]

@@ -44,7 +44,7 @@ from ._stable import (
     values_and_ones,
     weighted_sums,
 )
-from .backend import is_on_gpu
+from .backend import device_of, is_on_gpu
 
 # Queries in a block, and keys in a step: a block sees its own tokens and a band on each side.
 ROWS, KEYS, GPU_ROWS, GPU_KEYS = 64, 512, 1024, 4096
@@ -126,7 +126,8 @@ def _near_rows(xp, q, k, v, key_mask, near, causal, far_logits=None):
     (L, d), dtype, (band, sinks) = q.shape[-2:], sum_dtype(xp, q, k, v), near
     size, width = (GPU_ROWS, GPU_KEYS) if is_on_gpu(q) else (ROWS, KEYS)
     causal, outside = bool(causal), functools.partial(_outside, xp, q, dtype)
-    outside = functools.lru_cache(maxsize=8)(outside)  # a few masks serve most blocks
+    if isinstance(L, int):  # a few masks serve most blocks; symbols cannot be keys
+        outside = functools.lru_cache(maxsize=8)(outside)
     for part in steps(q, size):
         queries = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d)
         rows = empty_state(xp, queries.shape[:-1], v.shape[-1] + 1, q, dtype)
@@ -160,7 +161,7 @@ def _outside(xp, like, dtype, band, causal, rows, keys, diagonal, sinks=0):
     """0 where |p − j| ≤ band, p = i + diagonal, and for the first `sinks` keys, else −∞: (rows i,
     keys j). If causal, also −∞ where j > p.
     """
-    make = {"dtype": dtype, "device": array_api_compat.device(like)}
+    make = {"dtype": dtype, "device": device_of(like)}
     low = xp.full((rows, keys), -math.inf, **make)
     far = xp.concat([xp.zeros((rows, sinks), **make), low[:, sinks:]], axis=-1) if sinks else low
     ahead = xp.triu(low, k=diagonal + 1) if causal else xp.triu(far, k=diagonal + band + 1)
@@ -285,7 +286,7 @@ def follow_window(
     k, v = (xp.broadcast_to(x, (*state.k.shape[:-2], *x.shape[-2:])) for x in (k, v))
     if q.shape[-2] > 1 and not mean_key:  # the Window's tokens in front of the new ones: one text
         state, n = _with_tokens(xp, state, k, v), state.k.shape[-2]
-        own = xp.zeros((*lead, n, d), dtype=q.dtype, device=array_api_compat.device(q))
+        own = xp.zeros((*lead, n, d), dtype=q.dtype, device=device_of(q))
         near = {"sinks": sinks, "causal": True, "key_mask": state.shown}
         rows = near_field(xp.concat([own, queries], axis=-2), state.k, state.v, band, **near)
         return _trimmed(xp, state, band, sinks), rows[..., n:, :]
@@ -312,7 +313,7 @@ def _with_tokens(xp, state, k, v):
     keys, values = (xp.concat(x, axis=-2) for x in ((state.k, k), (state.v, v)))
     shown = state.shown
     if shown is not None:
-        new = xp.ones(k.shape[:-1], dtype=xp.bool, device=array_api_compat.device(shown))
+        new = xp.ones(k.shape[:-1], dtype=xp.bool, device=device_of(shown))
         shown = xp.concat([shown, new], axis=-1)
     return Window(keys, values, state.gone, shown)
 
@@ -350,12 +351,14 @@ def _check_window(state, k, v):
     check_shape(state.v, "state.v", (*lead, state.k.shape[-2], e), v, "v", power=VALUE_POWER)
     check_shape(state.gone, "state.gone", (*lead, 1, d + e + 1), v, "v", power=VALUE_POWER)
     shown, expected = state.shown, tuple(state.k.shape[:-1])
-    if shown is not None:
-        good = array_api_compat.is_array_api_obj(shown) and not isinstance(shown, LOSSY)
-        good = good and tuple(shown.shape) == expected
-        if not (good and is_kind(check_library(v, shown, "v and state.shown"), shown, "bool")):
-            got = f"{getattr(shown, 'dtype', type(shown))} of shape {getattr(shown, 'shape', '?')}"
-            raise ValueError(f"state.shown must be None, or boolean of shape {expected}, got {got}")
+    if shown is None:
+        return
+    if not array_api_compat.is_array_api_obj(shown) or isinstance(shown, LOSSY):
+        raise ValueError(f"state.shown must be None or an array, got {type(shown).__name__}")
+    xp, got = check_library(v, shown, "v and state.shown"), tuple(shown.shape)
+    if not is_kind(xp, shown, "bool") or got != expected:
+        said = f"{shown.dtype} of shape {got}"
+        raise ValueError(f"state.shown must be boolean of shape {expected}, got {said}")
 
 
 def _joint(logs, q, k, v, key_mask, far, near, causal):
@@ -451,7 +454,7 @@ def _far_rows(xp, logs, q, k, v, key_mask, far, near, causal):
     if causal:
         return rows
     if sinks:
-        own = xp.arange(L, device=array_api_compat.device(k)) >= sinks
+        own = xp.arange(L, device=device_of(k)) >= sinks
         key_mask = own if key_mask is None else own & key_mask
     # Keys after the band are keys before it in the reversed sequence.
     reversed_ = (xp.flip(x, axis=-2) for x in (q, k, v))
@@ -472,5 +475,5 @@ def _log_weights(xp, q, k, centres):
     g = projected(xp, q, centres) / math.sqrt(q.shape[-1])  # (..., n, C)
     distance = squared_norm(xp, centres)[..., None, :] - 2 * projected(xp, k, centres)
     nearest = xp.argmin(distance, axis=-1)[..., None]  # (..., n, 1)
-    own = nearest == xp.arange(centres.shape[-2], device=array_api_compat.device(k))
+    own = nearest == xp.arange(centres.shape[-2], device=device_of(k))
     return g, xp.where(own, xp.zeros_like(distance), lowest(xp, k.dtype))

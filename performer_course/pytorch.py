@@ -4,25 +4,34 @@ Called like `torch.nn.functional.scaled_dot_product_attention` (SDPA): q (batch,
 (batch, heads, S, d), v (batch, heads, S, e), attn_mask, True where a key counts, (batch, 1, 1, S)
 or (batch, S), dropout_p, is_causal. Grouped queries need no enable_gqa: k and v may have fewer
 heads than q, a number that divides theirs. Sums run in float32 at least, also under autocast, which
-casts q, k and v as for SDPA. All raise ValueError for masks of pairs, dropout and shapes that do
-not fit.
+casts q, k and v as for SDPA. All raise ValueError for masks of pairs, dropout, a scale, nested and
+sparse tensors, and shapes that do not fit. `torch.load` reads the states that `torch.save` wrote.
 """
 
+import warnings
+
 from . import attention, near_far, projections, recurrent
-from ._arguments import check_count, for_each_query_head, needed
+from ._arguments import check_count, check_dense, check_floating, for_each_query_head, needed
 
 with needed(__name__, "torch"):
     import torch
     from torch.nn.functional import logsigmoid, normalize
 
+# Tuples of tensors, so safe to load although torch does not know them.
+torch.serialization.add_safe_globals([attention.State, near_far.Window, recurrent.Affine])
+# torch.compile warns of caches in array_api_compat, which remember what depends on types alone.
+warnings.filterwarnings("ignore", r"Dynamo .* `functools.lru_cache`-wrapped .*'_helpers\.py")
+
 
 def _key_mask(q, k, v, mask):
     """The mask of keys, (batch, heads or 1, S), or None. Raises: ValueError."""
     for x, name in ((q, "q"), (k, "k"), (v, "v")):
+        check_floating(x, name)
         if not isinstance(x, torch.Tensor) or x.ndim != 4:
             raise ValueError(f"{name} must be (batch, heads, n, d), got {getattr(x, 'shape', x)}")
     if mask is None:
         return None
+    check_dense(mask, "attn_mask")
     (B, H, L), S = q.shape[:3], k.shape[-2]
     shape, dtype = tuple(getattr(mask, "shape", ())), getattr(mask, "dtype", type(mask).__name__)
     if dtype == torch.bool and shape == (B, S) and (B == 1 or B != L):  # not of pairs, (L, S)
@@ -53,11 +62,24 @@ def _computed(function, rows, mask, *more):
 class _InPlaceOfSDPA(torch.nn.Module):
     """Called like SDPA; subclasses compute in `attend`, and from a state in `follow`."""
 
-    def forward(self, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, enable_gqa=False):
+    def forward(
+        self,
+        query,
+        key,
+        value,
+        attn_mask=None,
+        dropout_p=0.0,
+        is_causal=False,
+        *,
+        scale=None,
+        enable_gqa=False,
+    ):
         """(batch, heads, L, e), dtype that of q, k, v; zeros in rows that see no key."""
         if dropout_p != 0:
             raise ValueError(f"dropout_p must be 0, weights are not dropped, got {dropout_p!r}")
-        return _computed(self.attend, (q, k, v), attn_mask, is_causal)
+        if scale is not None:
+            raise ValueError(f"scale must be None: multiply q by scale √d instead, got {scale!r}")
+        return _computed(self.attend, (query, key, value), attn_mask, is_causal)
 
     def step(self, q, k, v, state=None, attn_mask=None):
         """(rows, state) after more tokens, a prompt or one; state None at the start."""

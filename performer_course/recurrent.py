@@ -12,8 +12,9 @@ in chunks. Logarithms of gates are only summed from one token to a later one, so
 positive and nothing is divided by a decay.
 
 log_decay: ln a ≤ 0, a number, one per token (..., L), or one per token and channel (..., L, d); −∞
-closes the gate. beta: β, a number or one per token; erase: p, if it is not βk; state: S before the
-first token, zero by default; chunk: tokens that are computed together.
+closes the gate. beta: β, a number or one per token. In both an axis of size 1 has one value for
+all, (B, H, 1) one decay per head. erase: p, if it is not βk; state: S before the first token, zero
+by default; chunk: tokens that are computed together.
 
 All raise ValueError for shapes that do not fit, arrays of different libraries, masked arrays, and
 empty, integer, float128 or (on NumPy) non-finite input, or entries above 5e138 (2e17 if sums run in
@@ -23,7 +24,6 @@ float32), of v and state 4e246 (7e30), a log_decay above 0, and a beta outside [
 import math
 from typing import NamedTuple
 
-import array_api_compat
 from jaxtyping import Float
 
 from ._arguments import (
@@ -39,6 +39,7 @@ from ._arguments import (
 )
 from ._blocks import in_blocks, in_order, step_size, steps, sum_dtype
 from ._shapes import Array, OwnKey, OwnValue, Query, Rows
+from .backend import device_of
 
 Gate = float | Float[Array, "... L"] | Float[Array, "... L d"]
 CHUNK = 64  # tokens per chunk, with C × C weights, beside a state of d × e numbers
@@ -254,16 +255,16 @@ def _tokens(q, k, v, beta, erase, log_decay, state):
         v = strength * v
         p = strength * k if p is None else p
     if state is None:
-        device = array_api_compat.device(k)
-        state = xp.zeros((k.shape[-1], v.shape[-1]), dtype=sums, device=device)
+        state = xp.zeros((k.shape[-1], v.shape[-1]), dtype=sums, device=device_of(k))
     return xp, (q, k, v, p, gate), ready(state), dtype
 
 
 def _chunks(xp, tokens, chunk):
     """Yields these arrays (None stays) as T chunks of C tokens, zero-padded: (..., T, C, ·)."""
     k = tokens[1]
-    chunk = min(check_count(chunk, "chunk"), int(k.shape[-2]))
-    C = 1 << (chunk - 1).bit_length()  # a power of two, so that it can be halved
+    chunk, C = check_count(chunk, "chunk"), 1
+    while chunk > C and k.shape[-2] > C:  # a power of two, so that it can be halved
+        C *= 2
     for part in steps(k, C * max(1, step_size(k) // C)):
         n = part.stop - part.start
         yield tuple(x if x is None else in_blocks(xp, x[..., part, :], C, n) for x in tokens)
@@ -284,7 +285,7 @@ def _maps(xp, k, a, U, W=None):
     keys = xp.matrix_transpose(k * xp.exp(_until(xp, a)))  # (..., d, C)
     if W is None:
         return Affine(total, keys @ U)
-    one = xp.eye(k.shape[-1], dtype=k.dtype, device=array_api_compat.device(k))
+    one = xp.eye(k.shape[-1], dtype=k.dtype, device=device_of(k))
     return Affine(total * one - keys @ W, keys @ U)
 
 

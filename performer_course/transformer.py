@@ -30,6 +30,7 @@ from ._blocks import sum_dtype
 from ._shapes import Array
 from ._stable import transposed
 from .attention import favor_attention, softmax_attention
+from .backend import device_of
 
 WEIGHT_POWER = 0.1  # parameters: a power of the dtype's largest number, so products are finite
 
@@ -115,7 +116,7 @@ def positions(x: Float[Array, "... L width"]) -> Float[Array, "L width"]:
     """
     xp = check_array(x, "x", "L, width")
     L, width = x.shape[-2:]
-    make = {"dtype": x.dtype, "device": array_api_compat.device(x)}
+    make = {"dtype": x.dtype, "device": device_of(x)}
     i = xp.arange((width + 1) // 2, **make)
     angle = xp.arange(L, **make)[:, None] * xp.exp(i * (-2 / width * math.log(10000)))
     return xp.concat([xp.sin(angle), xp.cos(angle)], axis=-1)[:, :width]

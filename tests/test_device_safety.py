@@ -250,7 +250,7 @@ ZEROS = NON_NEGATIVE.replace("xp.zeros_like(square)", "xp.zeros({})")
 GAUSSIAN = f"    return xp.exp(-gamma * {NON_NEGATIVE})\n"
 SOFTMAX = "    return xp.exp(x @ xp.matrix_transpose(y))\n"
 LOGITS = "    z = xp.where(z == 0, math.inf, z)\n"
-MASK = "xp.full((rows, n), -math.inf, dtype=queries.dtype, device=device)"
+MASK = "xp.full((rows, n), -math.inf, dtype=queries.dtype, device=device_of(queries))"
 
 DEFECTS = {
     "a new array without device=": (
@@ -292,7 +292,7 @@ DEFECTS = {
     ),
     "a list as an index": ("features", "x[..., i : i + 1]", "x[..., [i]]"),
     "if on values, in a room": ("_stable", LOGITS, f"    if xp.any(z == 0):\n    {LOGITS}"),
-    "the same, in a room": ("_blocks", MASK, MASK.replace(", device=device", "")),
+    "the same, in a room": ("_blocks", MASK, MASK.replace(", device=device_of(queries)", "")),
 }
 
 

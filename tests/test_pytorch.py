@@ -3,10 +3,12 @@
 pip install torch==2.13.0
 """
 
+import io
 import json
 import os
 import re
 import runpy
+import subprocess
 import sys
 from unittest import mock
 
@@ -148,6 +150,10 @@ def test_a_prompt_and_steps_are_the_whole(name):
             seen = None if mask is None else mask[:, part][:, None, None]
             seen = None if "near" in name and state is not None else seen
             one, state = module.step(*(x[:, :, part] for x in (q, k, v)), state, seen)
+            torch.save(state, file := io.BytesIO())
+            file.seek(0)
+            saved, state = state, torch.load(file, weights_only=True)
+            assert type(saved) is type(state)
             rows.append(one)
         whole = module(q, k, v, attn_mask=mask, is_causal=True)
         torch.testing.assert_close(torch.cat(rows, dim=-2), whole, rtol=0, atol=1e-12)
@@ -212,6 +218,52 @@ def test_a_module_is_mapped_and_traced_and_takes_no_batch_and_the_meta_device(na
         assert (found.shape, found.dtype, found.device.type) == (rows.shape, rows.dtype, "meta")
 
 
+COMPILED = """
+import numpy as np, torch
+from performer_course import pytorch
+
+def graphs(module, lengths, causal, to):
+    made = []
+    backend = lambda x, _: made.append(x) or x.forward
+    compiled = torch.compile(module, fullgraph=True, backend=backend)
+    for n in lengths:
+        q, k, v = torch.randn(3, 2, 4, n, 4)
+        padded = (torch.nn.functional.pad(x, (0, 0, 0, (to or n) - n)) for x in (q, k, v))
+        mask = (torch.arange(to) < n).expand(2, 1, 1, to) if to else None
+        rows = compiled(*padded, mask, is_causal=causal)[:, :, :n]
+        torch.testing.assert_close(rows, module(q, k, v, is_causal=causal))
+    return len(made)
+
+favor, delta = pytorch.FavorAttention(4, 6, np.random.default_rng(0)), pytorch.DeltaAttention(4)
+assert graphs(favor, (40, 41, 50, 100), False, 0) == 2  # the first length, and the others
+assert graphs(delta, (9, 12, 16), True, 16) == 1
+"""
+
+
+def test_lengths_share_compiled_graphs_and_no_warning_is_printed():
+    subprocess.run([sys.executable, "-W", "error", "-c", COMPILED], check=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize("name", ["favor", "near and mean key", "delta"])
+def test_an_exported_program_gives_the_same_rows_or_refuses_a_length(name):
+    causal, axis = name in CAUSAL_ALONE, None if name == "delta" else {2: torch.export.Dim.AUTO}
+    module, shapes = (
+        made(name),
+        {**dict.fromkeys(("query", "key", "value"), axis), "is_causal": None},
+    )
+    program = torch.export.export(
+        module, tuple(drawn(tokens=40)), {"is_causal": causal}, dynamic_shapes=shapes
+    ).module()
+    known = {"favor": (12, 40, 63, 64, 200), "delta": (40,)}.get(name, (40, 63, 64))
+    for tokens in known:
+        given = drawn(tokens=tokens)
+        expected = module(*given, is_causal=causal)
+        torch.testing.assert_close(program(*given, is_causal=causal), expected)
+    if name != "favor":  # a program has so many blocks of 64 rows
+        with pytest.raises(AssertionError, match="Guard failed"):
+            program(*drawn(tokens=65), is_causal=causal)
+
+
 # What is refused
 
 
@@ -240,10 +292,12 @@ def test_a_mask_of_pairs_or_of_numbers_is_refused_by_name(name, mask):
 def test_other_arguments_are_refused_by_name():
     q, k, v = drawn()
     refused("dropout_p.*0.1", q, k, v, None, 0.1)
+    refused("scale must be None", q, k, v, scale=0.5)
     refused(r"^q must be \(batch, heads, n, d\)", q[0], k, v)
     refused(r"^q must be \(batch, heads, n, d\)", *(x.numpy() for x in (q, k, v)))
     assert torch.equal(
-        made("favor")(q, k, v, None, 0.0, True), made("favor")(q, k, v, is_causal=True)
+        made("favor")(q, k, v, None, 0.0, True),
+        made("favor")(query=q, key=k, value=v, scale=None, is_causal=True),
     )
     square, short = torch.ones(B, B, dtype=torch.bool), [x[:, :, :B] for x in (q, k, v)]
     refused("attn_mask.*if batch is not L", *short, square)  # of keys or of pairs
@@ -258,6 +312,7 @@ def test_other_arguments_are_refused_by_name():
     step = made("near and mean key").step
     refused("attn_mask must be None", q, k, v, step(q, k, v)[1], hiding(), module=step)
     refused("is_causal must be True", q, k, v, module=delta)
+    refused("q must hold real", *(x.int() for x in (q, k, v)), module=delta, is_causal=True)
     refused("k must have rows of width d = 4", q, v, v, module=delta, is_causal=True)
     for wrong in (0, 2.5, "4"):
         with pytest.raises(ValueError, match=r"^d must be an integer"):
@@ -269,6 +324,19 @@ def test_other_arguments_are_refused_by_name():
             pytorch.NearFarAttention(**given)
     with pytest.raises(ValueError, match=r"^rng must be a numpy.random.Generator"):
         pytorch.FavorAttention(4, 6, 0)
+
+
+@pytest.mark.filterwarnings("ignore:.*(nested tensors|Sparse CSR):UserWarning")
+def test_nested_and_sparse_tensors_are_refused_by_name():
+    dense, mask = torch.randn(2, 2, 3, D), torch.ones(2, 3, dtype=torch.bool)
+    nested = (torch.nested.nested_tensor([*dense], layout=x) for x in (torch.jagged, torch.strided))
+    for x in (*nested, dense.to_sparse(), dense.to_sparse_csr()):
+        for call in (made("favor", torch.float32), made("delta", torch.float32)):
+            refused("^q must be dense", x, x, x, module=call, is_causal=True)
+        refused("^k must be dense", x, x, x, module=attention.softmax_attention)
+    rows, near = [dense, dense, dense], near_far.near_field
+    refused("^attn_mask must be dense", *rows, mask.to_sparse())
+    refused("^key_mask must be dense", *rows, 1, module=near, key_mask=mask[:, None].to_sparse())
 
 
 # In training

@@ -47,6 +47,17 @@ def test_each_head_is_worked_alone_and_leading_axes_broadcast(by_channel):
         np.testing.assert_allclose(whole.B[i, j], here.B, atol=1e-12)
 
 
+def test_an_axis_of_size_one_has_one_value_for_all():
+    q, k, v, beta, gate = tokens(20, lead=(2, 3))
+    for one in (beta[:1, :, :1], beta[:, :1], beta[..., :1], np.asarray(beta[0, 0, 0])):  # 0-d, too
+        whole = np.broadcast_to(one, beta.shape)
+        rows = delta_attention(q, k, v, one, -one), delta_attention(q, k, v, whole, -whole)
+        np.testing.assert_array_equal(*rows)
+    for one in (gate[:1, :, :1], gate[..., :1]):
+        rows = (decay_attention(q, k, v, x) for x in (one, np.broadcast_to(one, gate.shape)))
+        np.testing.assert_allclose(*rows, atol=1e-14)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_the_dtype_that_comes_in_goes_out_and_sums_run_in_float32_at_least(dtype):
     q, k, v, beta, gate = tokens(300, dtype=dtype)

@@ -278,8 +278,8 @@ def a_long_sequence_loses_no_digits(p):
         _causal: order = _blocks.causal_mask(xp, c, c, 0)
             => order = _blocks.causal_mask(xp, c, c, -1)
     pads-count: what fills up the last block has its say in the maximum
-        _causal: h = _blocks.in_blocks(xp, h, size, C, fill=lowest(xp, h.dtype))
-            => h = _blocks.in_blocks(xp, h, size, C)
+        _causal: h = _blocks.in_blocks(xp, h, size, n, fill=lowest(xp, h.dtype))
+            => h = _blocks.in_blocks(xp, h, size, n)
     level-maximum: by levels, the later half of the tokens has its say in the maximum
         _causal: *pairs, tops[:, 0, :]) => *pairs, xp.maximum(tops[:, 0, :], tops[:, 1, :]))
 """)

@@ -68,9 +68,41 @@ assert np.abs(gradients[1]).max() > 1e-3
 """
 
 
-def test_causal_attention_of_batch_and_heads_does_not_abort():
+# Tokens spread over devices, without jit.
+SHARDED = """
+import os
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+import jax
+import numpy as np
+from performer_course import attention, naive, near_far, recurrent
+
+def calls(q, k, v, W):
+    yield attention.softmax_attention(q, k, v, causal=True)
+    yield attention.linear_attention(q * q, k * k, v, causal=True)
+    yield attention.favor_attention(q, k, v, W)
+    yield attention.favor_attention(q, k, v, W, causal=True)
+    yield attention.follow(attention.init_state(k, v, W), q, k, v, W)[1]
+    yield near_far.near_field(q, k, v, 5, sinks=2)
+    yield near_far.joint_attention(q, k, v, 5, sinks=2, causal=True)
+    yield near_far.joint_attention(q, k, v, 5, centres=W)
+    yield naive.joint_attention(q, k, v, 5, sinks=1)
+    yield recurrent.delta_attention(q, k, v, 0.5, chunk=8)
+    yield recurrent.recurrence(q, k, v, 0.5, -0.1)[1]
+
+tokens = jax.sharding.PartitionSpec(None, "t")
+mesh = jax.sharding.Mesh(np.asarray(jax.devices()), "t")
+on = jax.sharding.NamedSharding(mesh, tokens)
+*rows, W = np.random.default_rng(0).normal(size=(4, 2, 32, 8)).astype(np.float32) / 2
+spread = [jax.device_put(x, on) for x in rows]
+for found, expected in zip(calls(*spread, jax.numpy.asarray(W[0])), calls(*rows, W[0])):
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+"""
+
+
+@pytest.mark.parametrize("code", [LONG, SHARDED], ids=["long", "sharded"])
+def test_causal_attention_of_batch_and_heads_does_not_abort(code):
     """In a process of its own: an abort of the compiler would take pytest with it."""
-    run = subprocess.run([sys.executable, "-c", LONG], cwd=ROOT, capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
 
 
