@@ -116,7 +116,7 @@ def test_09_its_verdicts_hold_on_other_directions():
 
 
 def test_05_in_four_dimensions_the_covariance_is_an_exponential_times_a_polynomial():
-    assert "$e^{-x} (1 - x + x^2/6)$" in " ".join(read(find("05")).texts)
+    assert "$e^{-h} (1 - h + h^2/6)$" in " ".join(read(find("05")).texts)
     r = np.linspace(0.1, 6, 60)
     x = r**2 / 2
     covariance = np.exp(-x) * (1 - x + x**2 / 6 - np.exp(-x))
