@@ -6,9 +6,10 @@ import sys
 import tomllib
 
 import pytest
+from nbformat import v4
 
 from tools import lesson as built
-from tools.notebooks import NOTEBOOKS, ROOT, problems, read, sources
+from tools.notebooks import NOTEBOOKS, ROOT, changes, problems, read, sources
 
 SOURCES = sources()
 LESSONS = [source for source in SOURCES if source.parent == NOTEBOOKS]
@@ -68,6 +69,33 @@ def test_nothing_that_is_printed_is_what_rounding_left(source):
     ]
     found = {n for text in outputs for n in re.findall(r"\b\d(?:\.\d+)?e-1[4-9]\b", text)}
     assert found <= ({"2e-16"} if source.stem == "11_any_norm" else set())  # e⁻³⁶ is one
+
+
+def notebook(*cells):
+    """A notebook of a section with these cells: what each runs, prints, and its tags."""
+    code = [
+        v4.new_code_cell(
+            source, outputs=[v4.new_output("stream", text=said)], metadata={"tags": tags}
+        )
+        for source, said, *tags in cells
+    ]
+    return v4.new_notebook(cells=[v4.new_markdown_cell("## 6. Toy"), *code])
+
+
+def test_a_build_says_which_numbers_in_the_outputs_are_others_than_before():
+    volatile = built.VOLATILE
+    before = notebook(
+        ("f()", "at 0.300 1,024 keys, −1e-3"), ("g()", "1 of 2"), ("time()", "7 ms", volatile)
+    )
+    assert changes(before, before) == []
+    new = ("new()", "5 of 5"), ("f()", "with 0.200 1,536 keys, −1e-3"), ("g(2)", "1 of 2 and 3")
+    assert changes(notebook(*new, ("time()", "9 ms", volatile)), before) == [
+        "§6, cell 3: 0.300 → 0.200, 1,024 → 1,536",
+        "§6, cell 4: none → 3",
+    ]
+    many = [" ".join(map(str, range(start, start + 12))) for start in (0, 100)]
+    first, second = (notebook(("table()", text)) for text in many)
+    assert changes(second, first)[0].endswith("7 → 107 and 4 more")
 
 
 @each_lesson
