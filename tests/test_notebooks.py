@@ -6,7 +6,7 @@ import sys
 import tomllib
 
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook, new_output
+from nbformat import v4
 
 from tests.examples import label
 from tests.test_shapes import PUBLIC
@@ -15,6 +15,7 @@ from tools.notebooks import (
     ENVIRONMENT,
     NOTEBOOKS,
     ROOT,
+    changes,
     execute,
     keep_volatile_outputs,
     problems,
@@ -86,13 +87,40 @@ def test_the_timings_of_a_notebook_are_of_one_run():
     def run(name, text):
         rest = {
             "metadata": {"tags": [built.VOLATILE]},
-            "outputs": [new_output("stream", text=text)],
+            "outputs": [v4.new_output("stream", text=text)],
         }
-        return new_notebook(cells=[new_code_cell(id=i, **rest) for i in ("first", name)])
+        return v4.new_notebook(cells=[v4.new_code_cell(id=i, **rest) for i in ("first", name)])
 
     for name, kept in (("second", "old"), ("changed", "new")):
         keep_volatile_outputs(now := run(name, "new"), run("second", "old"))
         assert [cell.outputs[0].text for cell in now.cells] == [kept, kept]
+
+
+def notebook(*cells):
+    """A notebook of a section with these cells: what each runs, prints, and its tags."""
+    code = [
+        v4.new_code_cell(
+            source, outputs=[v4.new_output("stream", text=said)], metadata={"tags": tags}
+        )
+        for source, said, *tags in cells
+    ]
+    return v4.new_notebook(cells=[v4.new_markdown_cell("## 6. Toy"), *code])
+
+
+def test_a_build_says_which_numbers_in_the_outputs_are_others_than_before():
+    volatile = built.VOLATILE
+    before = notebook(
+        ("f()", "at 0.300 1,024 keys, −1e-3"), ("g()", "1 of 2"), ("time()", "7 ms", volatile)
+    )
+    assert changes(before, before) == []
+    new = ("new()", "5 of 5"), ("f()", "with 0.200 1,536 keys, −1e-3"), ("g(2)", "1 of 2 and 3")
+    assert changes(notebook(*new, ("time()", "9 ms", volatile)), before) == [
+        "§6, cell 3: 0.300 → 0.200, 1,024 → 1,536",
+        "§6, cell 4: none → 3",
+    ]
+    many = [" ".join(map(str, range(start, start + 12))) for start in (0, 100)]
+    first, second = (notebook(("table()", text)) for text in many)
+    assert changes(second, first)[0].endswith("7 → 107 and 4 more")
 
 
 @each_lesson

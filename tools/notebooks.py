@@ -6,7 +6,8 @@
 
 A second run writes the same bytes: cell ids come from the source, nothing carries a time, and
 cells tagged `nbval-ignore-output` (timings, device names) keep the outputs they have until the
-source of one of them changes. A notebook whose run fails is not written; the one before stays.
+source of one of them changes. Where another cell prints other numbers than before, a line says
+which. A notebook whose run fails is not written; the one before stays.
 """
 
 import argparse
@@ -15,9 +16,11 @@ import asyncio
 import base64
 import hashlib
 import os
+import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import jupytext
@@ -31,6 +34,8 @@ from tools.lesson import VOLATILE
 from tools.setting import ENVIRONMENT, METADATA, NOTEBOOKS, ROOT
 
 BUDGET = 600_000  # bytes per lesson; GitHub shows one of up to a million
+NUMBER = re.compile(r"(?<![\w.])[-−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+LISTED = 8  # changes of one cell
 
 
 class BuildError(RuntimeError):
@@ -95,6 +100,39 @@ def keep_volatile_outputs(nb, previous: nbformat.NotebookNode) -> None:
             cell.outputs = before[cell.id]
 
 
+def changes(nb: nbformat.NotebookNode, previous: nbformat.NotebookNode) -> list[str]:
+    """Which numbers cells print that differ from before: "§6, cell 23: 0.300 → 0.200, 76 → 100"."""
+
+    def told(notebook):
+        sections = lesson.parse(notebook).sections
+        cells = [(section.name, cell) for section in sections for cell in section.cells]
+        return [(name, c) for name, c in cells if c.kind == "code" and VOLATILE not in c.tags]
+
+    old, new = told(previous), told(nb)
+    found = []
+    for i, j, k, m in _blocks([cell.source for _, cell in old], [cell.source for _, cell in new]):
+        for (_, before), (section, cell) in zip(old[i:j], new[k:m], strict=False):
+            a, b = ([n for o in c.outputs for n in NUMBER.findall(o.text)] for c in (before, cell))
+            if len(a) == len(b):
+                pairs = [(x, y) for x, y in zip(a, b, strict=True) if x != y]
+            else:
+                pairs = [
+                    (" ".join(a[p:q]), " ".join(b[r:t]))
+                    for p, q, r, t in _blocks(a, b)
+                    if a[p:q] != b[r:t]
+                ]
+            if pairs:
+                said = ", ".join(f"{x or 'none'} → {y or 'none'}" for x, y in pairs[:LISTED])
+                more = f" and {len(pairs) - LISTED} more" if len(pairs) > LISTED else ""
+                found.append(f"§{section}, cell {cell.number}: {said}{more}")
+    return found
+
+
+def _blocks(a: list, b: list) -> list[tuple[int, int, int, int]]:
+    """The parts of two lists that correspond, equal or not: a[i:j] is now b[k:m]."""
+    return [at[1:] for at in SequenceMatcher(None, a, b, autojunk=False).get_opcodes()]
+
+
 def student(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The exercise that a solution makes: stubs for answers, no outputs."""
     from nbgrader.preprocessors import ClearOutput, ClearSolutions
@@ -112,14 +150,16 @@ def write(nb: nbformat.NotebookNode, path: Path) -> None:
     path.write_text(nbformat.writes(nb).rstrip("\n") + "\n", encoding="utf-8", newline="\n")
 
 
-def build(source: Path) -> float:
-    """Execute one source, write what it makes, and return the seconds the run took."""
-    nb, path = read(source), source.with_suffix(".ipynb")
+def build(source: Path) -> tuple[float, list[str]]:
+    """Execute one source and write what it makes: the seconds the run took, and its `changes`."""
+    nb, path, changed = read(source), source.with_suffix(".ipynb"), []
     start = time.perf_counter()
     execute(nb, source)
     seconds = time.perf_counter() - start
     if path.exists():
-        keep_volatile_outputs(nb, nbformat.read(path, as_version=4))
+        previous = nbformat.read(path, as_version=4)
+        keep_volatile_outputs(nb, previous)
+        changed = changes(nb, previous)
     write(nb, path)
     if source.parent.name == "solutions":
         write(student(nb), handed_out(source))
@@ -128,7 +168,7 @@ def build(source: Path) -> float:
         shown = (output.get("data", {}) for output in cell.outputs)
         (drawn,) = [data["image/png"] for data in shown if "image/png" in data]
         (source.parent / f"picture_{number}.png").write_bytes(base64.b64decode(drawn))
-    return seconds
+    return seconds, changed
 
 
 def problems(source: Path) -> list[str]:
@@ -225,12 +265,13 @@ def main(arguments: list[str] | None = None) -> int:
             label = f"[{number}/{len(runs)}] {runs[run].relative_to(NOTEBOOKS)}"
             try:
                 takes = f"{shape.minutes(lesson.parse(read(runs[run]))):5d} minutes to read"
-                print(f"{label:<50} {run.result():6.1f} s{takes}", flush=True)
+                seconds, changed = run.result()
+                print(f"{label:<50} {seconds:6.1f} s{takes}", *changed, sep="\n    ", flush=True)
             except BuildError as error:
                 failed += 1
                 print(f"{label:<50} FAILED\n{error}", file=sys.stderr, flush=True)
-    seconds = time.perf_counter() - start
-    print(f"{len(runs) - failed} notebooks in {seconds:.1f} s, {failed} failed")
+    total = time.perf_counter() - start
+    print(f"{len(runs) - failed} notebooks in {total:.1f} s, {failed} failed")
     return 1 if failed else 0
 
 
