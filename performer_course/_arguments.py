@@ -311,60 +311,74 @@ def check_sums(state, name: str):
     return xp
 
 
-def check_state(state, x, name: str, W, e: int | None = None) -> State:
-    """The State, one for each head of x. Raises: ValueError unless it fits, W, values of size e."""
+def check_state(state, x, name: str, W, e: int | None = None) -> None:
+    """Raises: ValueError unless the State is of x's library, of W's m, and of values of size e."""
     check_sums(state, "state")
     check_library(x, state.Sz, f"{name} and state")
-    c, Sz = for_each_query_head(x, state.Sz, state.c[..., None], state.Sz, name="state")
-    check_lead(x, Sz, names=f"{name} and state")
-    shape, m = tuple(state.Sz.shape), W.shape[-2]
-    if shape[-2] != m or e not in (None, shape[-1] - 1):
-        expected = f"m = {m} features, as W has" + (
-            "" if e is None else f", and values of size {e}"
-        )
+    (m, width), e = state.Sz.shape[-2:], state.Sz.shape[-1] - 1 if e is None else e
+    if (m, width) != (W.shape[-2], e + 1):
         raise ValueError(
-            f"state must have {expected}, got {shape[-2]} and values of size {shape[-1] - 1}"
+            f"state must have m = {W.shape[-2]} features, as W has, and values of size {e}, "
+            f"got {m} and values of size {width - 1}"
         )
-    return State(c[..., 0], Sz)
 
 
-def for_each_query_head(q, k, *arrays, name: str = "k"):
-    """The arrays, with H heads as q has, where they have the G heads of k: each head H/G times.
+def in_groups(q, given: dict, name: str = "q", *, repeat=False):
+    """(join, q, *arrays): leading axes broadcast, and those of the `given` arrays are equal.
 
-    Heads are the axis before the last two; query head h then meets key head h // (H/G), as in
-    Ainslie et al. (2023), §2.2. Raises: ValueError unless G, between 1 and H, divides H.
+    Grouped queries (Ainslie et al., 2023, §2.2): where q has H heads, the axis before the last two,
+    and the first array has G, query head h sees key head h // n, n = H/G. So q becomes (..., G, n,
+    L, d), and an array (..., G, 1, ·, ·), or (..., G, n, ·, ·) if it has H heads; join undoes that.
+    repeat: all arrays as large as q, and joined. None stays. Raises: ValueError unless G divides H.
     """
-    H, G = (x.shape[-3] if x.ndim > 2 else 1 for x in (q, k))
-    if not 1 < G < H:
-        return arrays
-    if H % G:
-        raise ValueError(
-            f"{name} must have as many heads as queries have, or a number that divides theirs, "
-            f"got {G} heads for {H}"
-        )
-    xp = array_api_compat.array_namespace(k)
-    own = (x.ndim > 2 and x.shape[-3] == G for x in arrays)
-    pairs = zip(arrays, own, strict=True)
-    return tuple(xp.repeat(x, H // G, axis=-3) if few else x for x, few in pairs)
+    found = {name: q} | {name: x for name, x in given.items() if x is not None}
+    xp, (_, first, *_) = array_api_compat.array_namespace(q), found
+    H, G = (x.shape[-3] if x.ndim > 2 else 1 for x in (q, found[first]))
+    grouped = 1 < G < H
+    if grouped and H % G:
+        raise ValueError(f"{first} must have {H} heads, as {name}, or a divisor of it, got {G}")
+
+    def split(x):
+        heads = (G, H // G) if x.shape[-3] == H else (x.shape[-3], 1)
+        return xp.reshape(x, (*x.shape[:-3], *heads, *x.shape[-2:]))
+
+    def join(x):
+        lead = (*x.shape[:-4], x.shape[-4] * x.shape[-3]) if grouped else x.shape[:-2]
+        return xp.reshape(x, (*lead, *x.shape[-2:]))
+
+    def led(x, lead):  # a broadcast that changes nothing takes microseconds
+        return x if tuple(x.shape[:-2]) == lead else xp.broadcast_to(x, (*lead, *x.shape[-2:]))
+
+    q, *arrays = (split(x) if grouped and x.ndim > 2 else x for x in found.values())
+    lead = check_lead(q, *arrays, names=", ".join(found))
+    own = lead if repeat else check_lead(*arrays)
+    arrays = [led(q, lead), *(led(x, own) for x in arrays)]
+    rest = map(join, arrays) if repeat else iter(arrays)
+    return join, next(rest), *(x if x is None else next(rest) for x in given.values())
 
 
-def check_attention(q, k, v, key_mask, *W, names=("q", "k"), width="d", called="W"):
-    """Queries, keys, values, mask (and directions) with equal leading axes. Raises: ValueError.
+def check_groups(q, k, v, key_mask, *W_state, names=("q", "k"), width="d", called="W", **options):
+    """(join, q, k, v, mask, W or None), as `in_groups` returns them. Raises: ValueError.
 
-    W: (..., m, d), or nothing, which returns None; one set for all heads, (m, d), stays as it is.
+    W_state: none; W, which stays (m, d) if it is so; or W and a State, returned as (..., m, 1), Sz.
     """
-    xp = check_keys(k, v, key_mask, names[1], width)
+    check_keys(k, v, key_mask, names[1], width)
     check_shape(q, names[0], (..., "L", k.shape[-1]), k, names[1], like=q)
-    given = {names[1]: k, "v": v} | ({} if key_mask is None else {"key_mask": key_mask[..., None]})
-    for x in W:
-        check_shape(x, called, (..., "m", k.shape[-1]), q, names[0])
-        given |= {called: x} if x.ndim > 2 else {}
-    arrays = q, *for_each_query_head(q, k, *given.values(), name=names[1])
-    lead = check_lead(*arrays, names=", ".join([names[0], *given]))
-    arrays = [xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in arrays]
-    given = dict(zip(given, arrays[1:], strict=True))
-    key_mask = None if key_mask is None else given["key_mask"][..., 0]
-    return *arrays[:3], key_mask, given.get(called, *W) if W else None
+    given = {names[1]: k, "v": v, "key_mask": None if key_mask is None else key_mask[..., None]}
+    for W in W_state[:1]:
+        check_shape(W, called, (..., "m", k.shape[-1]), q, names[0])
+        given[called] = W if W.ndim > 2 else None
+    for state in W_state[1:]:
+        check_state(state, k, names[1], W, v.shape[-1])
+        given |= {"state.c": state.c[..., None], "state": state.Sz}
+    join, q, k, v, mask, *own = in_groups(q, given, names[0], **options)
+    W = own[0] if given.get(called) is not None else (*W_state, None)[0]
+    return join, q, k, v, mask if mask is None else mask[..., 0], W, *own[1:]
+
+
+def check_attention(*arguments, **options):
+    """(q, k, v, mask, W or None) of `check_groups`, with equal leading axes: keys are repeated."""
+    return check_groups(*arguments, **options, repeat=True)[1:]
 
 
 def check_tokens(q, k) -> None:

@@ -6,7 +6,7 @@ import math
 import array_api_compat
 
 from ._stable import normalised
-from .backend import device_of, is_free_to_read, side_by_side
+from .backend import _cores, device_of, is_free_to_read, side_by_side
 
 # Tokens per step, so that their features fit in a core's cache, or fill a device. On JAX all
 # tokens are one step, because its compiler unrolls each loop.
@@ -92,30 +92,35 @@ def in_order(xp, x, n=None):
 def each_head(sums, q, k, v, key_mask, W=None, *, work_per_head):
     """S / z of all rows, (..., L, e): sums(q, k, v, key_mask, W) yields a few [S, z] at a time.
 
+    Queries may share a head of k, v, key_mask and W, whose leading axes then have a 1 or are fewer.
     On NumPy, heads with much work (the numbers each produces) run one at a time, so that a step
     fits in cache, long ones on several cores, and rows are written in place. On other libraries the
     rows are joined, because JAX arrays cannot be written into.
     """
     xp = array_api_compat.array_namespace(q)
-    lead, dtype = q.shape[:-2], xp.result_type(q, k, v)
+    lead, dtype, fewer = q.shape[:-2], xp.result_type(q, k, v), q.ndim - k.ndim
     if not is_free_to_read(q):
         rows = (normalised(xp, Sz) for Sz in sums(q, k, v, key_mask, W))
         parts = [xp.astype(x, dtype, copy=False) for x in rows]
         return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-2)
     out = xp.empty((*q.shape[:-1], v.shape[-1]), dtype=dtype)
+    own, cores = (1,) * fewer + k.shape[:-2], None if q.shape[-2] >= THREADS_FROM else 1
+
+    def cut(few, many):
+        """The heads along an axis; where they share one of the keys, a slice for each core."""
+        size = -(-many * math.prod(own) // max(math.prod(own), cores or _cores()))
+        return range(many) if few == many else steps(q, size, stop=many)
 
     def fill(head):
-        def of_head(x):
-            return None if x is None else x[(*head, ...)]
-
-        directions = W if W is None or W.ndim == 2 else of_head(W)
-        rows, start = of_head(out), 0
-        for Sz in sums(*map(of_head, (q, k, v, key_mask)), directions):
+        at = tuple(slice(None) if isinstance(i, slice) else i for i in head[fewer:])
+        keys = [x if x is None or (x is W and W.ndim == 2) else x[at] for x in (k, v, key_mask, W)]
+        rows, start = out[head], 0
+        for Sz in sums(q[head], *keys):
             stop = start + Sz.shape[-2]
             normalised(xp, Sz, rows[..., start:stop, :])
             start = stop
 
     separate = math.prod(lead) * work_per_head > ENTRIES_IN_CACHE
-    heads = list(itertools.product(*map(range, lead))) if separate else [()]
-    side_by_side(fill, heads, q, cores=None if q.shape[-2] >= THREADS_FROM else 1)
+    heads = list(itertools.product(*map(cut, own, lead))) if separate else [()]
+    side_by_side(fill, heads, q, cores=cores)
     return out

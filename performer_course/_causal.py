@@ -133,34 +133,34 @@ def _within(xp, g, h, values):
     A row starts with its own key. At each level, of every 2w tokens the later w rows add the
     earlier w keys.
     """
-    lead, B, m = h.shape[:-2], *h.shape[-2:]
-    e1 = values.shape[-1]  # e + 1
+    B, e1 = h.shape[-2], values.shape[-1]  # e + 1
     own = g + h
+    lead = own.shape[:-2]
     c = xp.max(own, axis=-1)  # (..., B)
     rows = State(c, xp.sum(xp.exp(own - c[..., None]), axis=-1)[..., None] * values)
     tops, w = h, 1  # the largest h of every w tokens
     while w < B:
-        tops = xp.reshape(tops, (-1, 2, m))
-        pairs = (xp.reshape(x, (-1, 2, w, x.shape[-1])) for x in (g, h, values))
-        rows = State(xp.reshape(rows.c, (-1, 2, w)), xp.reshape(rows.Sz, (-1, 2, w, e1)))
-        rows = _level(xp, rows, *pairs, tops[:, 0, :])
-        tops, w = xp.maximum(tops[:, 0, :], tops[:, 1, :]), 2 * w
+        shape = B // (2 * w), 2, w
+        pairs = (xp.reshape(x, (*x.shape[:-2], *shape, x.shape[-1])) for x in (g, h, values))
+        rows = State(xp.reshape(rows.c, (*lead, *shape)), xp.reshape(rows.Sz, (*lead, *shape, e1)))
+        rows = _level(xp, rows, *pairs, tops[..., ::2, :])
+        tops, w = xp.maximum(tops[..., ::2, :], tops[..., 1::2, :]), 2 * w
     return State(xp.reshape(rows.c, (*lead, B)), xp.reshape(rows.Sz, (*lead, B, e1)))
 
 
 def _level(xp, rows, g, h, values, c):
-    """The sums of N pairs of w rows, after the later ones have added the earlier keys.
+    """The sums of pairs of w rows, after the later ones have added the earlier keys.
 
-    rows: (N, 2, w) and (N, 2, w, e+1); g, h: (N, 2, w, m); values: (N, 2, w, e+1); c: (N, m), the
-    largest h of the earlier keys.
+    rows: (..., 2, w) and (..., 2, w, e+1); g, h: (..., 2, w, m); values: (..., 2, w, e+1); c:
+    (..., m), the largest h of the earlier keys.
     """
-    g, h, values = g[:, 1, :, :], h[:, 0, :, :], values[:, 0, :, :]  # (N, w, ·)
-    a = g + c[:, None, :]
-    top = xp.max(a, axis=-1)  # (N, w)
-    weights = xp.exp(a - top[..., None])  # (N, w, m)
-    keys = xp.matrix_transpose(xp.exp(h - c[:, None, :]))  # (N, m, w)
+    g, h, values = g[..., 1, :, :], h[..., 0, :, :], values[..., 0, :, :]  # (..., w, ·)
+    a = g + c[..., None, :]
+    top = xp.max(a, axis=-1)  # (..., w)
+    weights = xp.exp(a - top[..., None])  # (..., w, m)
+    keys = xp.matrix_transpose(xp.exp(h - c[..., None, :]))  # (..., m, w)
     few = values.shape[-2] < values.shape[-1]  # w² (m + e) products or 2 w m e, whichever is less
     Sz = (weights @ keys) @ values if few else weights @ (keys @ values)
-    late = added(xp, State(rows.c[:, 1, :], rows.Sz[:, 1, :, :]), State(top, Sz))
-    early = rows.c[:, 0, :], rows.Sz[:, 0, :, :]
-    return State(*(xp.stack(pair, axis=1) for pair in zip(early, late, strict=True)))
+    late = added(xp, State(rows.c[..., 1, :], rows.Sz[..., 1, :, :]), State(top, Sz))
+    c, Sz = xp.stack([rows.c[..., 0, :], late.c], axis=-2), (rows.Sz[..., 0, :, :], late.Sz)
+    return State(c, xp.stack(Sz, axis=-3))

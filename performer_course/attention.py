@@ -3,13 +3,15 @@
 q: (..., L, d), k: (..., S, d), v: (..., S, e) give (..., L, e); W: (m, d), or (..., m, d) with
 directions for each head; leading axes broadcast. Grouped queries (Ainslie et al., 2023, §2.2): of
 H heads, the axis before the last two, k, v and key_mask may have G = H/n, and query head h sees
-key head h // n. key_mask: (..., S), False for a key that is hidden, which may hold anything and
-adds exactly nothing. A row that sees no key is zero. causal: row i sees the keys j ≤ i, counted
-from the first key even if L ≠ S; for one new query against a cache of keys, leave causal False.
-Sums run in float32 at least, and the result has the dtype of the inputs. All raise ValueError for
-shapes that do not fit, arrays of different libraries, masked arrays, and empty, integer, float128
-or (on NumPy) non-finite input, or entries above 5e138 (2e17 if sums run in float32), of v 4e246
-(7e30). With other libraries, non-finite values spread, also to earlier rows.
+key head h // n. Features and sums of keys, a State too, are then those of G heads, unless each
+query head has its own W: a cost counts L for each query head and S for each key head.
+key_mask: (..., S), False for a key that is hidden, which may hold anything and adds exactly
+nothing. A row that sees no key is zero. causal: row i sees the keys j ≤ i, counted from the first
+key even if L ≠ S; for one new query against a cache of keys, leave causal False. Sums run in
+float32 at least, and the result has the dtype of the inputs. All raise ValueError for shapes that
+do not fit, arrays of different libraries, masked arrays, and empty, integer, float128 or (on NumPy)
+non-finite input, or entries above 5e138 (2e17 if sums run in float32), of v 4e246 (7e30). With
+other libraries, non-finite values spread, also to earlier rows.
 
 The values get a column of ones, [v, 1], so that each sum includes its own denominator.
 """
@@ -27,12 +29,15 @@ from ._arguments import (
     check_count,
     check_directions,
     check_finite,
+    check_groups,
     check_keys,
     check_lead,
     check_library,
+    check_shape,
     check_state,
     check_sums,
     check_tokens,
+    in_groups,
 )
 from ._blocks import CHUNK as CHUNK
 from ._blocks import DEVICE_CHUNK as DEVICE_CHUNK
@@ -60,13 +65,12 @@ def softmax_attention(
 ) -> Rows:
     """softmax(q kᵀ / √d) v, in blocks of queries and keys, so that no L × S array is in memory.
 
-    Slow form: `naive.softmax_attention`. causal: row i sees keys j ≤ i, counted from the first key
-    even if L ≠ S; for one query and a cache of keys leave it False. Shape: (..., L, e), dtype that
-    of the inputs. Error: exact to rounding, at any norm. Cost: O(L S (d + e)), half of it if
-    causal; memory, the result and a few blocks. Source: Vaswani et al. (2017), eq. 1; in blocks,
-    Rabe & Staats (2021), §2.
+    Slow form: `naive.softmax_attention`. causal: row i sees keys j ≤ i; for one query and a cache
+    of keys leave it False. Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding,
+    at any norm. Cost: O(L S (d + e)), half of it if causal, for each query head; memory, the result
+    and a few blocks. Source: Vaswani et al. (2017), eq. 1; in blocks, Rabe & Staats (2021), §2.
     """
-    arguments = check_attention(q, k, v, key_mask)
+    join, *arguments = check_groups(q, k, v, key_mask)
     xp, (L, d), S = array_api_compat.array_namespace(q), q.shape[-2:], k.shape[-2]
     dtype = sum_dtype(xp, q, k, v)
 
@@ -80,7 +84,7 @@ def softmax_attention(
                 rows = weighted_sums(xp, logits, values_and_ones(xp, values, mask), rows)
             yield rows.Sz
 
-    return each_head(sums, *arguments, work_per_head=L * S)
+    return join(each_head(sums, *arguments, work_per_head=L * S))
 
 
 # Linear
@@ -98,13 +102,12 @@ def linear_attention(
 
     Slow form: `naive.linear_attention`. The mask acts on φ(k), so on numerator and denominator;
     there is no ε. A row whose denominator is 0 is zero: it sees no key, or features of both signs
-    cancel. causal: row i sees keys j ≤ i, in chunks, counted from the first key even if L ≠ S; for
-    one query and a cache of keys leave it False. Shape: (..., L, e), dtype that of the inputs.
-    Error: exact to rounding. Cost: O((L + S) F e); memory, the result and a few MiB. Source:
-    Katharopoulos et al. (2020), eqs. 4 to 12.
+    cancel. causal: row i sees keys j ≤ i; for one query and a cache of keys leave it False. Shape:
+    (..., L, e), dtype that of the inputs. Error: exact to rounding. Cost: O((L + S) F e); memory,
+    the result and a few MiB. Source: Katharopoulos et al. (2020), eqs. 4 to 12.
     """
     names = ("phi_q", "phi_k")
-    arguments = check_attention(phi_q, phi_k, v, key_mask, names=names, width="F")
+    join, *arguments = check_groups(phi_q, phi_k, v, key_mask, names=names, width="F")
     xp, F = array_api_compat.array_namespace(phi_q), phi_q.shape[-1]
     dtype = sum_dtype(xp, phi_q, phi_k, v)
     keys_first, together, rows_last = phases(phi_q, phi_k, causal=causal)
@@ -127,7 +130,7 @@ def linear_attention(
         for part in rows_last:
             yield queries(part) @ Sz  # φ(q) (φ(k)ᵀ [v, 1])
 
-    return each_head(sums, *arguments, work_per_head=(phi_q.shape[-2] + phi_k.shape[-2]) * F)
+    return join(each_head(sums, *arguments, work_per_head=(phi_q.shape[-2] + phi_k.shape[-2]) * F))
 
 
 def uniform_attention(
@@ -139,7 +142,7 @@ def uniform_attention(
     dtype that of the inputs. Error: exact to rounding. Cost: O((L + S) e). Source: the limit of the
     softmax as q → 0.
     """
-    q, k, v, key_mask, _ = check_attention(q, k, v, key_mask)
+    check_groups(q, k, v, key_mask)
     xp = array_api_compat.array_namespace(q)
     ones = (xp.ones_like(x[..., :1]) for x in (q, k))
     return linear_attention(*ones, v, causal=causal, key_mask=key_mask)
@@ -155,7 +158,7 @@ def taylor_attention(
     the inputs. Error: of a weight, `features.taylor`. Cost: O((L + S) F e), F = C(d+p, p). Source:
     Taylor's theorem.
     """
-    q, k, v, key_mask, _ = check_attention(q, k, v, key_mask)
+    join, q, k, v, key_mask, _ = check_groups(q, k, v, key_mask)
     xp, scale = array_api_compat.array_namespace(q), q.shape[-1] ** -0.25
     if key_mask is not None:
         k = xp.where(key_mask[..., None], k, xp.zeros_like(k))
@@ -165,7 +168,7 @@ def taylor_attention(
     dtype, sums = xp.result_type(q, k, v), sum_dtype(xp, q, k, v)
     phi = (features.taylor(xp.astype(x, sums, copy=False) * scale, degree) for x in (q, k))
     rows = linear_attention(*phi, v, causal=causal, key_mask=key_mask)
-    return xp.astype(rows, dtype, copy=False)
+    return join(xp.astype(rows, dtype, copy=False))
 
 
 # Positive features
@@ -229,9 +232,9 @@ def absorb(state: State, k: Key, v: Value, W: Directions, key_mask: Mask = None)
     0.000000
     """
     xp = check_keys(k, v, key_mask)
-    check_lead(k, v, names="k and v")
     check_directions(W, k, "k")
-    state = check_state(state, k, "k", W, v.shape[-1])
+    check_state(state, k, "k", W, v.shape[-1])
+    check_lead(k, v, state.Sz, names="k, v and state")
     state, W = _in_one_dtype(xp, state, W, k, v)
     for part in steps(k):
         state = _positive.absorbed(xp, state, k, v, W, key_mask, part)
@@ -248,12 +251,14 @@ def read(state: State, q: Query, W: Directions) -> Rows:
     Choromanski et al. (2021), Algorithm 1. Differs from the paper: no ε.
     """
     xp = check_array(q, "q", "L, d")
-    check_directions(W, q, "q")
-    state = check_state(state, q, "q", W)
-    state, W = _in_one_dtype(xp, state, W, q)
+    check_shape(W, "W", (..., "m", q.shape[-1]), q, "q")
+    check_state(state, q, "q", W)
+    given = {"state": state.Sz, "state.c": state.c[..., None], "W": W if W.ndim > 2 else None}
+    join, q, Sz, c, own = in_groups(q, given)
+    state, W = _in_one_dtype(xp, State(c[..., 0], Sz), W if own is None else own, q)
     state = with_finite_c(xp, state)
     rows = [normalised(xp, _positive.read_sums(xp, state, q, part, W)) for part in steps(q)]
-    return xp.astype(xp.concat(rows, axis=-2), q.dtype, copy=False)
+    return join(xp.astype(xp.concat(rows, axis=-2), q.dtype, copy=False))
 
 
 def follow(
@@ -262,22 +267,22 @@ def follow(
     """The State after L more tokens, and their causal rows: for each token `absorb`, then `read`.
 
     Row i sees the keys in `state` and the keys j ≤ i, so a prompt may come in parts. From
-    `init_state` on, the rows are those of `favor_attention` with causal=True. Shape: the State's;
-    (..., L, e), dtype that of q, k, v. Error: as `favor_attention`. Cost: O(L m (d + e)); memory,
-    the result and the features of a chunk of all heads. Source: Katharopoulos et al. (2020), §3.4,
-    one chunk at a time.
+    `init_state` on, the rows are those of `favor_attention` with causal=True. Shape: the State's,
+    with the heads of k; (..., L, e), dtype that of q, k, v. Error: as `favor_attention`. Cost:
+    O(L m (d + e)), once for each query head and once for each key head; memory, the result and the
+    features of a chunk of all heads. Source: Katharopoulos et al. (2020), §3.4.
     """
-    q, k, v, key_mask, W = check_attention(q, k, v, key_mask, W)
-    state = check_state(state, q, "q", W, v.shape[-1])
+    join, q, k, v, key_mask, W, c, Sz = check_groups(q, k, v, key_mask, W, state)
     check_tokens(q, k)
     xp = array_api_compat.array_namespace(q)
-    state, W = _in_one_dtype(xp, state, W, q, k, v)
+    state, W = _in_one_dtype(xp, State(c[..., 0], Sz), W, q, k, v)
     state, sums = with_finite_c(xp, state), []
     for part in steps(q):
         state, Sz = _positive.absorbed_and_read(xp, state, q, k, v, W, key_mask, part)
         sums.append(Sz)
     rows = normalised(xp, xp.concat(sums, axis=-2))
-    return state, xp.astype(rows, xp.result_type(q, k, v), copy=False)
+    state = State(join(state.c[..., None])[..., 0], join(state.Sz))
+    return state, join(xp.astype(rows, xp.result_type(q, k, v), copy=False))
 
 
 def _in_one_dtype(xp, state, W, *rows):
@@ -301,14 +306,14 @@ def favor_attention(
 
     Slow form: `naive.favor_attention`. q' = q d^{−1/4}, k' = k d^{−1/4}. Logarithms of φ are taken
     relative to a maximum for each feature, as in `absorb`, `read` and `follow`. causal: row i sees
-    keys j ≤ i, counted from the first key even if L ≠ S, and later keys change it by rounding only;
-    for one query after many keys leave it False, or use `follow`. chunk: tokens per step; by
-    default 512 on NumPy, all on JAX, 16384 elsewhere. Shape: (..., L, e), dtype that of the inputs.
-    Error: numerator and denominator are unbiased for Gaussian rows of W (`theory.positive_mse`);
-    their ratio is not. Cost: O((L + S) m (d + e)); memory, the result and the features of a chunk:
-    a few MiB on NumPy. Source: Choromanski et al. (2021), Algorithm 1. Differs from the paper: no
-    ε, because each denominator has a term that is a normal number; no maximum over all keys,
-    through which later keys would influence earlier rows.
+    keys j ≤ i, and later keys change it by rounding only; for one query after many keys leave it
+    False, or use `follow`. chunk: tokens per step; by default 512 on NumPy, all on JAX, 16384
+    elsewhere. Shape: (..., L, e), dtype that of the inputs. Error: numerator and denominator are
+    unbiased for Gaussian rows of W (`theory.positive_mse`); their ratio is not. Cost:
+    O((L + S) m (d + e)), L for each query head, S for each key head; memory, the result and the
+    features of a chunk: on NumPy a few MiB, also for eight queries of a key. Source: Choromanski et
+    al. (2021), Algorithm 1. Differs from the paper: no ε, because each denominator has a term that
+    is a normal number; no maximum over all keys, by which later keys would change earlier rows.
 
     >>> import numpy as np
     >>> from performer_course import attention, compare, projections
@@ -323,7 +328,7 @@ def favor_attention(
     256 0.30
     1024 0.11
     """
-    *arguments, W = check_attention(q, k, v, key_mask, W)
+    join, *arguments, W = check_groups(q, k, v, key_mask, W)
     xp, m, e = array_api_compat.array_namespace(q), W.shape[-2], v.shape[-1]
     W = _positive.scaled(xp, W, sum_dtype(xp, q, k, v))  # from here on ωᵀq is ωᵀq'
     size = None if chunk is None else check_count(chunk, "chunk")
@@ -340,7 +345,7 @@ def favor_attention(
         for part in rows_last:
             yield _positive.read_sums(xp, state, q, part, W)
 
-    return each_head(sums, *arguments, W, work_per_head=(q.shape[-2] + k.shape[-2]) * m)
+    return join(each_head(sums, *arguments, W, work_per_head=(q.shape[-2] + k.shape[-2]) * m))
 
 
 # Predicted error

@@ -11,7 +11,7 @@ sparse tensors, and shapes that do not fit. `torch.load` reads the states that `
 import warnings
 
 from . import attention, near_far, projections, recurrent
-from ._arguments import check_count, check_dense, check_floating, for_each_query_head, needed
+from ._arguments import check_count, check_dense, check_floating, in_groups, needed
 
 with needed(__name__, "torch"):
     import torch
@@ -147,7 +147,8 @@ class DeltaAttention(_InPlaceOfSDPA):
 
     def tokens(self, q, k, v, key_mask=None):
         """(q, k, v, β, ln a) as `recurrent` takes them."""
-        k, v = for_each_query_head(q, k, k, v)
+        if key_mask is not None and key_mask.shape[1] > 1:  # a state for each query head
+            _, q, k, v = in_groups(q, {"k": k, "v": v}, repeat=True)
         if k.shape[-1] != (d := self.write.in_features):
             raise ValueError(f"k must have rows of width d = {d}, got {k.shape[-1]}")
         seen = k.new_ones((), dtype=torch.bool) if key_mask is None else key_mask[..., None]

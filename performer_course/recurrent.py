@@ -14,7 +14,8 @@ positive and nothing is divided by a decay.
 log_decay: ln a ≤ 0, a number, one per token (..., L), or one per token and channel (..., L, d); −∞
 closes the gate. beta: β, a number or one per token. In both an axis of size 1 has one value for
 all, (B, H, 1) one decay per head. erase: p, if it is not βk; state: S before the first token, zero
-by default; chunk: tokens that are computed together.
+by default; chunk: tokens that are computed together. Grouped queries, as in `attention`: states
+are those of the key heads, and only products with q are for each query head.
 
 All raise ValueError for shapes that do not fit, arrays of different libraries, masked arrays, and
 empty, integer, float128 or (on NumPy) non-finite input, or entries above 5e138 (2e17 if sums run in
@@ -36,6 +37,7 @@ from ._arguments import (
     check_lead,
     check_library,
     check_shape,
+    in_groups,
 )
 from ._blocks import in_blocks, in_order, step_size, steps, sum_dtype
 from ._shapes import Array, OwnKey, OwnValue, Query, Rows
@@ -87,7 +89,7 @@ def recurrence(
     >>> rows.ravel()
     array([1., 2., 5.])
     """
-    xp, (q, k, v, p, a), S, dtype = _tokens(q, k, v, beta, erase, log_decay, state)
+    xp, join, (q, k, v, p, a), S, dtype = _tokens(q, k, v, beta, erase, log_decay, state)
     rows = []
     for i in range(k.shape[-2]):
         here = slice(i, i + 1)
@@ -97,7 +99,7 @@ def recurrence(
             u = u - p[..., here, :] @ S
         S = S + xp.matrix_transpose(k[..., here, :]) * u
         rows.append(q[..., here, :] @ S)
-    return S, xp.astype(xp.concat(rows, axis=-2), dtype, copy=False)
+    return join(S), join(xp.astype(xp.concat(rows, axis=-2), dtype, copy=False))
 
 
 def decay_attention(
@@ -118,13 +120,13 @@ def decay_attention(
     exponentials; memory, the result and a few hundred tokens' weights. Source: Sun et al. (2023),
     eqs. 5 to 7; Dao & Gu (2024), §6; Yang et al. (2023), §4.
     """
-    xp, tokens, S, dtype = _tokens(q, k, v, None, None, log_decay, state)
+    xp, join, tokens, S, dtype = _tokens(q, k, v, None, None, log_decay, state)
     rows = []
     for q, k, v, _, a in _chunks(xp, tokens, chunk):  # (..., T, C, ·)
         before, S = _states(xp, S, _maps(xp, k, a, v))  # (..., T, d, e), the last (..., d, e)
         earlier = (q * xp.exp(_since(xp, a))) @ before
         rows.append(earlier + _products(xp, q, k, a) @ v)
-    return _in_order(xp, rows, tokens[0], dtype)
+    return join(_in_order(xp, rows, tokens[0], dtype))
 
 
 def delta_attention(
@@ -151,7 +153,7 @@ def delta_attention(
     """
     if beta is None and erase is None:
         raise ValueError("beta must be in [0, 2], a number or one per token, got None")
-    xp, tokens, S, dtype = _tokens(q, k, v, beta, erase, log_decay, state)
+    xp, join, tokens, S, dtype = _tokens(q, k, v, beta, erase, log_decay, state)
     rows = []
     for q, k, v, p, a in _chunks(xp, tokens, chunk):  # (..., T, C, ·)
         U, W = _solved(xp, k, v, p, a)
@@ -159,7 +161,7 @@ def delta_attention(
         u = U - W @ before
         earlier = (q * xp.exp(_since(xp, a))) @ before
         rows.append(earlier + _products(xp, q, k, a) @ u)
-    return _in_order(xp, rows, tokens[0], dtype)
+    return join(_in_order(xp, rows, tokens[0], dtype))
 
 
 def chunk_map(
@@ -178,7 +180,7 @@ def chunk_map(
     rounding. Cost: as `delta_attention`, or as `decay_attention` without beta and erase; d³ per
     chunk for A. Source: Yang et al. (2024), §3; A and B paired as in Blelloch (1990), §1.4.
     """
-    xp, tokens, _, _ = _tokens(k, k, v, beta, erase, log_decay, None)
+    xp, _, tokens, *_ = _tokens(k, k, v, beta, erase, log_decay, None)
     whole = None
     for _, k, v, p, a in _chunks(xp, tokens, chunk):
         maps = _maps(xp, k, a, *((v,) if p is None else _solved(xp, k, v, p, a)))
@@ -227,8 +229,8 @@ def _check_map(x, name):
 
 
 def _tokens(q, k, v, beta, erase, log_decay, state):
-    """The namespace; q, k, βv, p (None for no erasing) and a (..., L, 1 or d), in the dtype of sums
-    with equal leading axes; the first state; the dtype of rows.
+    """The namespace; join; q, k, βv, p (None for no erasing) and a (..., L, 1 or d), in the dtype
+    of sums, as `in_groups` returns them; the first state; the dtype of rows.
     """
     xp = check_keys(k, v, None)
     check_shape(q, "q", (..., *k.shape[-2:]), k, "k", like=q)
@@ -237,26 +239,21 @@ def _tokens(q, k, v, beta, erase, log_decay, state):
     gate, strength = 0.0 if log_decay is None else log_decay, None
     gate = check_each_token(gate, like, "log_decay", -math.inf, 0.0, by_channel=True)
     if beta is not None:
-        strength = xp.astype(check_each_token(beta, like, "beta", 0.0, 2.0), sums, copy=False)
+        strength = check_each_token(beta, like, "beta", 0.0, 2.0)
     if erase is not None:
         check_shape(erase, "erase", (..., *k.shape[-2:]), like, "k")
     if state is not None:
         check_shape(state, "state", (..., k.shape[-1], v.shape[-1]), like, "k", power=VALUE_POWER)
-    others = [x for x in (gate, strength, erase, state) if x is not None]
-    lead = check_lead(q, k, v, *others, names="q, k, v, log_decay, beta, erase and state")
-    dtype = xp.result_type(q, k, v)
-
-    def ready(x):
-        return xp.broadcast_to(xp.astype(x, sums, copy=False), (*lead, *x.shape[-2:]))
-
-    q, k, v, gate = (ready(x) for x in (q, k, v, gate))
-    p = None if erase is None else ready(erase)
+    if state is None:
+        state = xp.zeros((k.shape[-1], v.shape[-1]), dtype=sums, device=device_of(k))
+    given = {"k": k, "v": v, "log_decay": gate, "beta": strength, "erase": erase, "state": state}
+    dtype, (join, *arrays) = xp.result_type(q, k, v), in_groups(q, given)
+    arrays = (x if x is None else xp.astype(x, sums, copy=False) for x in arrays)
+    q, k, v, gate, strength, p, state = arrays
     if strength is not None:
         v = strength * v
         p = strength * k if p is None else p
-    if state is None:
-        state = xp.zeros((k.shape[-1], v.shape[-1]), dtype=sums, device=device_of(k))
-    return xp, (q, k, v, p, gate), ready(state), dtype
+    return xp, join, (q, k, v, p, gate), state, dtype
 
 
 def _chunks(xp, tokens, chunk):

@@ -8,12 +8,12 @@ import numpy as np
 from performer_course.paper import Ledger, recorded
 
 
-def books(function, L, *, m=256, d=64, heads=1, **options) -> Ledger:
+def books(function, L, *, m=256, d=64, heads=1, key_heads=None, **options) -> Ledger:
     """The ledger of function(q, k, v, …) in float32, with W if it takes one.
 
     All numbers are 1: what is launched knows the shapes alone.
     """
-    given = [np.ones((heads, L, d), np.float32)] * 3
+    given = [np.ones((n or heads, L, d), np.float32) for n in (heads, key_heads, key_heads)]
     if "W" in inspect.signature(function).parameters:
         given.append(np.ones((m, d), np.float32))
     return recorded(function, *given, **options)[0]

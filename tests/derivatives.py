@@ -55,10 +55,10 @@ def surface() -> list[Case]:
                 arguments = example(function, np.random.default_rng(0), options)
                 found.append(case(" ".join((label(function), *options)), function, arguments))
     own = near_far.joint_attention, near_far.joint_favor_attention, near_far.follow_window
-    for function in own:
+    for function in (*own, attention.favor_attention, attention.follow, attention.read):
         options = ("sinks", "causal", "mean_key")
         given = example(function, np.random.default_rng(0), options, batch=(4,))
-        few = {name: given[name] for name in ("k", "v", "state") if name in given}
+        few = {name: given[name] for name in ("k", "v", "W", "state") if name in given}
         given |= tree_map(lambda x: x[:2], few)  # two key heads for four query heads
         found.append(case(f"{label(function)}, grouped queries", function, given))
     config = transformer.Config(**CONFIG, attention="favor")

@@ -1,5 +1,6 @@
 """Fast attention beside the textbook's loops: the same rows, whatever the masks, cuts and norms."""
 
+import functools
 import itertools
 import math
 import tracemalloc
@@ -138,6 +139,7 @@ def test_what_a_mask_hides_is_never_seen_not_even_nan(form, causal, junk):
 
 NEAR = {"band": 2, "sinks": 2}
 OF_HEADS = {name: (form, {}) for name, (form, _) in FORMS.items()} | {
+    "features of query heads": (favor_attention, {"W": points(6, M, D)}),
     "Taylor": (taylor_attention, {}),
     "naive": (naive.joint_attention, NEAR | {"centres": points(3, 4, D)}),
     "near": (near_far.near_field, NEAR),
@@ -156,23 +158,44 @@ def for_six(x):
 @pytest.mark.parametrize("masks", [None, (3,), (2, 1)])
 @pytest.mark.parametrize(("form", "options"), OF_HEADS.values(), ids=OF_HEADS)
 def test_a_group_of_query_heads_shares_a_key_head(form, options, masks, causal):
-    (q, *_), (_, k, v) = (qkv(9, lead=(2, heads), dtype=np.float32) for heads in (6, 3))
+    (q, *_), (_, k, v) = (qkv(9, lead=(2, heads)) for heads in (6, 3))
     mask = None if masks is None else rng(1).uniform(size=(*masks, 9, 1)) < 0.7
     found = form(q, k, v, **options, causal=causal, key_mask=mask if mask is None else mask[..., 0])
     options = {name: for_six(x) for name, x in options.items()} | {"causal": causal}
     mask = mask if mask is None else for_six(mask)[..., 0]
     expected = form(q, for_six(k), for_six(v), **options, key_mask=mask)
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
 
 
-def test_a_state_of_key_heads_is_read_and_followed_by_groups_of_query_heads():
+@pytest.mark.parametrize("device", [False, True], ids=["free to read", "a device"])
+@pytest.mark.parametrize("heads", [1, 3])
+@pytest.mark.parametrize("own_W", [False, True], ids=["one W", "a W for each key head"])
+def test_a_state_is_that_of_the_key_heads(heads, own_W, device, monkeypatch):
+    if device:
+        on_a_device(monkeypatch)
+    (q, *_), (_, k, v) = (qkv(40, lead=(2, n)) for n in (6, heads))
+    k[..., 20:, :] *= 30  # far above the keys before
+    W, mask = W_of() * (1 + points(heads, 1, 1) * own_W), rng(1).uniform(size=(2, 1, 40)) < 0.7
+    W, W6 = (W, np.repeat(W, 6 // heads, axis=0)) if own_W else (W[0], W[0])
+    k6, v6 = (np.repeat(x, 6 // heads, axis=1) for x in (k, v))
+    empty, equal = init_state(k, v, W), functools.partial(np.testing.assert_allclose, rtol=1e-9)
+    first, _ = followed(empty, *(x[..., :30, :] for x in (q, k, v)), W, [7, 8], mask)
+    rest = k[..., 30:, :], v[..., 30:, :], W, mask[..., 30:]
+    state, rows = followed(empty, q, k, v, W, [9], mask)
+    whole, expected = followed(init_state(k6, v6, W6), q, k6, v6, W6, [30], mask)
+    for found in (rows, favor_attention(q, k, v, W, causal=True, key_mask=mask)):
+        equal(found, expected)
+    for kept in (state, absorb(first, *rest), merge(first, absorb(empty, *rest))):
+        equal(kept.Sz, whole.Sz[:, :: 6 // heads])
+        equal(read(kept, q, W), favor_attention(q, k6, v6, W6, key_mask=mask))
+
+
+def test_heads_that_do_not_divide_and_states_of_other_heads_are_refused():
     (q, *_), (_, k, v), W = (*(qkv(9, lead=(n,)) for n in (6, 3)), W_of())
     empty = init_state(k, v, W)
-    np.testing.assert_allclose(read(absorb(empty, k, v, W), q, W), favor(q, k, v), rtol=1e-10)
-    _, rows = followed(empty, q, k, v, W, [4])
-    np.testing.assert_allclose(rows, favor(q, k, v, causal=True), rtol=1e-10)
-    refused("^k must .* that divides theirs, got 3 heads for 4", favor, q[:4], k, v)
-    refused("^state must .* that divides theirs, got 3 heads for 5", read, empty, q[:5], W)
+    refused("^k must have 4 heads, as q, or a divisor of it, got 3", favor, q[:4], k, v)
+    refused("^state must have 5 heads, as q, or a divisor of it, got 3", read, empty, q[:5], W)
+    refused("state must broadcast", follow, empty, q, for_six(k), for_six(v), W)
 
 
 # Causality: later keys change nothing
@@ -524,7 +547,7 @@ C, SZ = np.zeros(8), np.ones((8, 4))
 WRONG_STATES = {
     r"\.c must have the shape \(8,\) of the sums .* got \(1,\)": State(C[:1], SZ),
     r"\.c must be finite, or −∞ before any key, got inf": State(C + np.inf, SZ),
-    " must broadcast": State(np.zeros((3, 8)), np.ones((3, 8, 4))),
+    ".* must broadcast": State(np.zeros((3, 8)), np.ones((3, 8, 4))),
 }
 
 

@@ -61,10 +61,16 @@ def test_long_heads_are_shared_by_the_cores_and_their_numbers_are_the_same(cores
         side_by_side(task, parts, x, cores=cores)
 
     monkeypatch.setattr(_blocks, "side_by_side", noted)
-    monkeypatch.setattr(backend, "_cores", lambda: cores)
+    for module in (_blocks, backend):
+        monkeypatch.setattr(module, "_cores", lambda: cores)
     q, k, v = qkv(8, lead=(2, 3))
     for least, expected in ((9, []), (8, list(np.ndindex(2, 3)))):  # 8 tokens are too few, or not
         monkeypatch.setattr(_blocks, "THREADS_FROM", least)
         found = each_head(values_of, q, k, v, None, work_per_head=2**30)
         np.testing.assert_array_equal(found, v)
         assert shared == expected
+    shared.clear()  # three query heads on one key head
+    found = each_head(values_of, q, k[:, :1], v[:, :1], None, work_per_head=2**30)
+    np.testing.assert_array_equal(found, np.repeat(v[:, :1], 3, axis=1))
+    slices = [slice(0, 3)] if cores == 1 else [slice(0, 2), slice(2, 3)]
+    assert shared == [(head, part) for head in range(2) for part in slices]

@@ -27,6 +27,13 @@ def test_a_long_sequence_takes_few_kernels_and_passes_and_no_look_at_a_value(
     assert passes(ledger, heads, L, M) <= most
 
 
+@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
+def test_eight_query_heads_on_two_key_heads_compute_ten_heads_features_not_sixteen(causal):
+    ledgers = (books(favor_attention, 2048, heads=8, key_heads=n, causal=causal) for n in (2, 8))
+    costs = [(sum(x.flops for x in y.kernels), sum(x.exps for x in y.kernels)) for y in ledgers]
+    assert all(0.62 < few / all_ < 0.65 for few, all_ in zip(*costs, strict=True))
+
+
 @pytest.mark.parametrize("n", UNEVEN)
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 def test_an_uneven_length_launches_hardly_more_than_the_power_of_two_above_it(n, causal):

@@ -3,6 +3,7 @@
 pip install torch==2.13.0
 """
 
+import functools
 import io
 import json
 import os
@@ -132,11 +133,17 @@ def test_what_a_mask_hides_is_not_seen(name):
 def test_a_group_of_query_heads_shares_a_key_head(name):
     q, k, v = drawn()
     few, all_ = [k[:, :2], v[:, :2]], [x[:, [0, 0, 1, 1]] for x in (k, v)]
-    calls = [lambda *x: made(name)(*x, hiding(), is_causal=True, enable_gqa=True)]
-    calls += [lambda *x: made(name).step(*x)[0]] if name in WITH_STATE else []
-    for call in calls:
-        rows, expected = (call(q, *kv) for kv in (few, all_))
-        torch.testing.assert_close(rows, expected, rtol=0, atol=1e-14)
+    close = functools.partial(torch.testing.assert_close, rtol=0, atol=1e-14)
+    mask = hiding()[:, None, None]
+    for seen in (mask, mask.repeat(1, H, 1, 1))[: 2 if "delta" in name else 1]:
+        close(*(made(name)(q, *x, seen, is_causal=True, enable_gqa=True) for x in (few, all_)))
+    if name in WITH_STATE:
+        seen = None if "near" in name else mask
+        (rows, state), (expected, whole) = (made(name).step(q, *x, None, seen) for x in (few, all_))
+        close(rows, expected)
+        kept, repeated = (x if torch.is_tensor(x) else x[0] for x in (state, whole))
+        assert kept.shape == repeated[:, ::2].shape
+        close(*(made(name).step(q, *x, s)[0] for x, s in ((few, state), (all_, whole))))
 
 
 @pytest.mark.parametrize("name", WITH_STATE)

@@ -58,6 +58,18 @@ def test_an_axis_of_size_one_has_one_value_for_all():
         np.testing.assert_allclose(*rows, atol=1e-14)
 
 
+@pytest.mark.parametrize("heads", [1, 3])
+def test_a_state_is_that_of_the_key_heads_and_queries_may_have_more(heads):
+    (q, *_), (_, *few) = (tokens(70, lead=(2, n)) for n in (6, heads))
+    few.append(recurrence(q, *few)[0])
+    all_, results = [np.repeat(x, 6 // heads, axis=1) for x in few], []
+    np.testing.assert_allclose(all_[-1], recurrence(q, *all_[:-1])[0], atol=1e-12)
+    for k, v, beta, gate, S in (few, all_):
+        rows = [f(q, k, v, beta, gate, state=S) for f in (recurrence, delta_attention)]
+        results.append([rows[0][1], rows[1], decay_attention(q, k, v, gate, state=S)])
+    np.testing.assert_allclose(*results, atol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_the_dtype_that_comes_in_goes_out_and_sums_run_in_float32_at_least(dtype):
     q, k, v, beta, gate = tokens(300, dtype=dtype)

@@ -281,7 +281,8 @@ def a_long_sequence_loses_no_digits(p):
         _causal: h = _blocks.in_blocks(xp, h, size, n, fill=lowest(xp, h.dtype))
             => h = _blocks.in_blocks(xp, h, size, n)
     level-maximum: by levels, the later half of the tokens has its say in the maximum
-        _causal: *pairs, tops[:, 0, :]) => *pairs, xp.maximum(tops[:, 0, :], tops[:, 1, :]))
+        _causal: *pairs, tops[..., ::2, :])
+            => *pairs, xp.maximum(tops[..., ::2, :], tops[..., 1::2, :]))
 """)
 def by_levels_each_earlier_key_is_counted_exactly_once(p):
     """equal features and a value of its own for each key: row i counts each key j ≤ i once and no
