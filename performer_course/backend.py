@@ -213,9 +213,10 @@ def side_by_side(task, parts, x, cores=None) -> None:
     """task(part) for each part, on NumPy several at a time on several cores.
 
     NumPy releases the interpreter while it computes, so threads run in parallel, each with one
-    thread of BLAS; as long as any such call runs, that holds for the whole process. Elsewhere, one
-    part after another. The parts must be independent, and the result is the same either way. x: an
-    array of the library in use; cores: at most so many, by default all.
+    thread of BLAS; as long as any such call runs, that holds for the whole process, unless another
+    thread has limited BLAS itself. Elsewhere, one part after another. The parts must be
+    independent, and the result is the same either way. x: an array of the library in use; cores: at
+    most so many, by default all.
     """
     workers = min(len(parts), cores or _cores()) if is_free_to_read(x) else 1
     if workers < 2:

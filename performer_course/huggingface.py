@@ -6,8 +6,9 @@
 
 A token attends to the last `window` tokens, its own included, and to the first `sinks` that its
 text shows: `near_far.near_field`. Prompts, training, several tokens at once and single ones give
-the same rows, with any cache of transformers, with padding on either side, and for packed texts
-each as alone. Layers that have a sliding window of their own stay as they are.
+the same rows, with any cache of transformers and with padding on either side. Packed texts have
+each the rows of the text alone where transformers itself keeps them apart: with use_cache=False and
+no attention_mask. Layers that have a sliding window of their own stay as they are.
 """
 
 import math
@@ -65,10 +66,11 @@ def constant_cache(model):
     """A cache for `generate` that does not grow, but in exact layers: a `near_far.Window` in each.
 
     Make a new one for each call. Memory: (window + sinks) (d + e) numbers per key head, layer and
-    text, whatever its length. Raises: ValueError unless the model's attention was registered here;
-    later, where tokens are taken back (`crop`, as assisted generation does).
+    text, whatever its length. Raises: ValueError unless the model's attention was registered here,
+    and for a layer that would keep its keys; later, where tokens are taken back (`crop`, as
+    assisted generation does) or layers share their keys.
     """
-    name = model.config._attn_implementation
+    name = model.config.get_text_config(decoder=True)._attn_implementation
     if name not in OWN:
         raise ValueError(
             f"model must have an attention of `register`, got {name!r}: call "
@@ -76,10 +78,12 @@ def constant_cache(model):
         )
     near, exact = OWN[name]
     cache = DynamicCache(config=model.config)
-    cache.layers = [
-        _WindowLayer(near) if type(layer) is DynamicLayer and i not in exact else layer
-        for i, layer in enumerate(cache.layers)
-    ]
+    for i, layer in enumerate(cache.layers):
+        if i not in exact and type(layer) is DynamicLayer:
+            cache.layers[i] = _WindowLayer(near)
+        elif i not in exact and isinstance(layer, DynamicLayer) and not layer.is_sliding:
+            what = type(layer).__name__
+            raise ValueError(f"exact_layers must hold layer {i}, whose {what} keeps all its keys")
     return cache
 
 
@@ -94,6 +98,8 @@ def store_heads(model, tokens, layers, folder=".") -> list[Path]:
     def attend(module, q, k, v, attention_mask, scaling=None, **options):
         _check_options(options)
         layer = getattr(module, "layer_idx", len(stored))
+        if layer in stored:
+            raise ValueError(f"layers must have one attention each, got two in layer {layer}")
         stored[layer] = None
         if layer in layers:
             rows = _scaled(q, scaling), k, v
@@ -102,7 +108,9 @@ def store_heads(model, tokens, layers, folder=".") -> list[Path]:
 
     AttentionInterface.register("store_heads", attend)
     AttentionMaskInterface.register("store_heads", sdpa_mask)
-    before = model.config._attn_implementation
+    parts = {key: getattr(model.config, key, None) for key in model.config.sub_configs}
+    parts = {"": model.config} | {key: part for key, part in parts.items() if part is not None}
+    before = {key: part._attn_implementation for key, part in parts.items()}
     model.set_attn_implementation("store_heads")
     try:
         with torch.no_grad():
@@ -126,6 +134,8 @@ def _attend(near, exact, module, q, k, v, attention_mask, scaling=None, **option
     if options.pop("dropout", 0.0):
         raise ValueError("dropout must be 0, weights are not dropped: call model.eval(), or set it")
     (L, S), mask, causal = (q.shape[-2], k.shape[-2]), attention_mask, {"causal": True, **near}
+    if mask is not None and mask.shape[-2:] == (L, L):  # it may be the caller's own
+        _check_order(mask, 0)
     if mask is not None and mask.dtype != torch.bool:
         raise ValueError(
             f"attention_mask must be boolean or of 0 and 1, (batch, S), got {mask.dtype}"
@@ -163,6 +173,15 @@ def _check_options(options):
             raise ValueError(f"{name} must be None: {what} of this model would be left out")
 
 
+def _check_order(mask, start):
+    """Raises: ValueError where a mask of pairs shows row i, token `start` + i, a later key."""
+    if mask is None or mask.shape[-2] == 1 or torch.compiler.is_compiling():
+        return
+    i, j = (torch.arange(n, device=mask.device) for n in mask.shape[-2:])
+    if mask.dtype == torch.bool and (mask & (j > i[:, None] + start)).any():
+        raise ValueError("a window with sinks is for decoders, got a mask that shows later keys")
+
+
 def _mask(batch_size, q_length, kv_length, mask_function, attention_mask=None, **options):
     """transformers' mask of pairs, or of a padded prompt that of its keys, (batch, 1, 1, S)."""
     if "allow_is_bidirectional_skip" in options:
@@ -170,7 +189,9 @@ def _mask(batch_size, q_length, kv_length, mask_function, attention_mask=None, *
     seen = attention_mask
     if seen is None or not 1 < q_length == seen.shape[-1] or mask_function != causal_mask_function:
         given = {"mask_function": mask_function, "attention_mask": seen, **options}
-        return sdpa_mask(batch_size, q_length, kv_length, **given)
+        mask = sdpa_mask(batch_size, q_length, kv_length, **given)
+        _check_order(mask, options.get("q_offset", 0) - options.get("kv_offset", 0))
+        return mask
     if not torch.compiler.is_compiling() and seen.all():
         return None
     return torch.nn.functional.pad(seen, (0, kv_length - q_length))[:, None, None, :]
@@ -195,7 +216,9 @@ class _WindowLayer(CacheLayerMixin):
     def update(self, key_states, value_states, *args, **kwargs):
         """The new keys and values alone; the keys say where `rows` finds this layer."""
         if self.waits:
-            raise ValueError("constant_cache must be used by the attention it was made for")
+            raise ValueError(
+                "constant_cache must meet an attention of `register`, and the keys that it returned"
+            )
         self.length, self.waits = self.length + key_states.shape[-2], True
         keys = key_states.view_as(key_states)
         keys.window_layer = self
@@ -203,15 +226,17 @@ class _WindowLayer(CacheLayerMixin):
 
     def rows(self, q, k, v, mask):
         """The rows of the new tokens, which join the Window."""
-        self.waits, L = False, q.shape[-2]
-        if mask is not None and mask.shape[-2] == L > 1 and not mask[:, 0, -1, -L:].all():
-            raise ValueError(
-                "attention_mask must show all tokens after a prompt, and no packed texts"
-            )
+        if not self.waits:
+            raise ValueError("constant_cache must meet its keys once: this model shares them")
+        self.waits, L, shown = False, q.shape[-2], None if mask is None else mask[:, 0, -1:]
+        if mask is not None and mask.shape[-2] == L > 1:
+            pairs = shown[..., -L:] & torch.ones(L, L, dtype=torch.bool, device=k.device).tril()
+            if self.state is None or (mask[:, 0, :, -L:] != pairs).any():
+                raise ValueError("attention_mask must be of padding, (batch, S), not of pairs")
         if self.state is not None:
-            self.state, rows = follow_window(self.state, q, k, v, **self.near)
+            new = {**self.near, "key_mask": None if mask is None else shown[..., -L:]}
+            self.state, rows = follow_window(self.state, q, k, v, **new)
             return rows
-        shown = None if mask is None else mask[:, 0]
         self.state = window_state(k, v, **self.near, key_mask=shown)
         return near_field(q, k, v, **self.near, causal=True, key_mask=shown)
 

@@ -270,22 +270,26 @@ def follow_window(
     *,
     sinks: int = 0,
     mean_key: bool = False,
+    key_mask: OwnMask = None,
 ) -> tuple[Window, Rows]:
     """The Window after L more tokens, and their rows, one token after another.
 
     The rows are the causal ones of `near_field` or, with `mean_key`, of `joint_attention`. band and
-    sinks: those of `window_state`. Shape: the Window's; (..., L, e), dtype that of q, k, v. Error:
-    exact to rounding. Cost: O(L (band + sinks) (d + e)), whatever the number of keys. Source: as
-    `window_state`.
+    sinks: those of `window_state`; key_mask: which of these L tokens count. Shape: the Window's;
+    (..., L, e), dtype that of q, k, v. Error: exact to rounding. Cost: O(L (band + sinks) (d + e)),
+    whatever the number of keys. Source: as `window_state`.
     """
-    queries, *_ = check_attention(q, k, v, None)  # (..., H, L, d)
+    queries, *_ = check_attention(q, k, v, key_mask)  # (..., H, L, d)
     check_tokens(q, k)
     _check_window(state, k, v)
     xp, (band, sinks) = array_api_compat.array_namespace(q), _check_near(band, sinks)
     d, lead, heads = q.shape[-1], queries.shape[:-2], state.k.shape[-3:-2]
     k, v = (xp.broadcast_to(x, (*state.k.shape[:-2], *x.shape[-2:])) for x in (k, v))
+    if key_mask is not None:
+        check_lead(k, key_mask[..., None], names="k and key_mask")
+        key_mask = xp.broadcast_to(key_mask, k.shape[:-1])
     if q.shape[-2] > 1 and not mean_key:  # the Window's tokens in front of the new ones: one text
-        state, n = _with_tokens(xp, state, k, v), state.k.shape[-2]
+        state, n = _with_tokens(xp, state, k, v, key_mask), state.k.shape[-2]
         own = xp.zeros((*lead, n, d), dtype=q.dtype, device=device_of(q))
         near = {"sinks": sinks, "causal": True, "key_mask": state.shown}
         rows = near_field(xp.concat([own, queries], axis=-2), state.k, state.v, band, **near)
@@ -295,7 +299,8 @@ def follow_window(
     dtype, rows = sum_dtype(xp, *state[:3], q, k, v), []
     for i in range(q.shape[-2]):
         here = slice(i, i + 1)
-        state = _with_tokens(xp, state, k[..., here, :], v[..., here, :])
+        new = None if key_mask is None else key_mask[..., here]
+        state = _with_tokens(xp, state, k[..., here, :], v[..., here, :], new)
         state = _trimmed(xp, state, band, sinks)
         keys, values, seen = masked_part(xp, *state[:2], state.shown, slice(None), dtype)
         query = xp.astype(xp.reshape(queries[..., i, :], shape), dtype, copy=False) / math.sqrt(d)
@@ -308,14 +313,14 @@ def follow_window(
     return state, xp.astype(xp.concat(rows, axis=-2), xp.result_type(q, k, v), copy=False)
 
 
-def _with_tokens(xp, state, k, v):
-    """The Window with more keys and values behind its own, all of them shown."""
+def _with_tokens(xp, state, k, v, key_mask):
+    """The Window with more keys and values behind its own."""
     keys, values = (xp.concat(x, axis=-2) for x in ((state.k, k), (state.v, v)))
-    shown = state.shown
-    if shown is not None:
-        new = xp.ones(k.shape[:-1], dtype=xp.bool, device=device_of(shown))
-        shown = xp.concat([shown, new], axis=-1)
-    return Window(keys, values, state.gone, shown)
+    if state.shown is None and key_mask is None:
+        return Window(keys, values, state.gone)
+    pairs = (state.k, state.shown), (k, key_mask)
+    seen = (xp.ones_like(x[..., 0], dtype=xp.bool) if m is None else m for x, m in pairs)
+    return Window(keys, values, state.gone, xp.concat([*seen], axis=-1))
 
 
 def _trimmed(xp, state, band, sinks):

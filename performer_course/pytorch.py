@@ -129,9 +129,7 @@ class NearFarAttention(_InPlaceOfSDPA):
         if state is None:
             rows = self.attend(q, k, v, key_mask, True)
             return near_far.window_state(k, v, **near, key_mask=key_mask), rows
-        if key_mask is not None:
-            raise ValueError("attn_mask must be None after the prompt, whose mask the state keeps")
-        return near_far.follow_window(state, q, k, v, **near, mean_key=True)
+        return near_far.follow_window(state, q, k, v, **near, mean_key=True, key_mask=key_mask)
 
 
 class DeltaAttention(_InPlaceOfSDPA):

@@ -14,7 +14,6 @@ from performer_course import card
 torch = pytest.importorskip("torch", reason="checked where torch is", exc_type=ImportError)
 of = pytest.importorskip("transformers", reason="checked where it is", exc_type=ImportError)
 
-from performer_course import huggingface  # noqa: E402
 from performer_course.huggingface import constant_cache, register, store_heads  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -102,12 +101,16 @@ def test_a_padded_batch_has_the_logits_of_each_text_alone(side, hidden, cache):
         close(found[text][seen], model(x[text][seen][None]).logits[0])
 
 
-@pytest.mark.parametrize("how", ["dynamic", "static", "constant", "beams", "beams, constant"])
+WAYS = ["dynamic", "static", "constant", "beams", "beams, constant", "constant, token by token"]
+
+
+@pytest.mark.parametrize("how", WAYS)
 def test_a_batch_padded_on_the_left_writes_what_each_text_alone_writes(how):
     model, (x, mask) = decoder(), padded(LEFT, "left")
     options = {"max_new_tokens": 20, "do_sample": False, "num_beams": 3 if "beams" in how else 1}
     cache = {"cache_implementation": "static"} if how == "static" else {}
     cache |= {"past_key_values": constant_cache(model)} if "constant" in how else {}
+    cache |= {"prefill_chunk_size": 1} if "token" in how else {}
     found = model.generate(x, attention_mask=mask, **cache, **options)[:, TOKENS:]
     for written, text, seen in zip(found, x, mask == 1, strict=True):
         one = {"attention_mask": torch.ones(1, seen.sum()), "use_cache": False}
@@ -179,6 +182,8 @@ def test_what_a_window_would_leave_out_is_refused_by_name():
     refused("for decoders", decoder(is_causal=False), x)
     added = torch.zeros(3, 1, TOKENS, TOKENS)
     refused("attention_mask must be boolean", decoder(), x, attention_mask=added)
+    ahead = torch.ones(3, 1, TOKENS, TOKENS, dtype=torch.bool).tril(2)
+    refused("shows later keys", decoder(), x, attention_mask=ahead)
     for wrong in ({"window": 0}, {"window": 8, "sinks": -1}, {"window": 8, "exact_layers": [-1]}):
         refused(f"^{[*wrong][-1]} must be an integer", register, **wrong)
     refused("name must be new to transformers, got 'sdpa'", register, "sdpa", window=8)
@@ -192,13 +197,20 @@ def test_a_constant_cache_refuses_what_it_no_longer_holds():
     model(x, past_key_values=cache)
     cache.crop(0)
     refused("cannot take tokens back", cache.crop, -1)
-    hidden = torch.ones(3, TOKENS + 2).long()
-    hidden[0, -1] = 0
-    refused("must show all tokens", model, x[:, :2], attention_mask=hidden, past_key_values=cache)
+    pairs = torch.ones(3, 1, 2, TOKENS + 2, dtype=torch.bool)
+    pairs[:, :, 0, -2:] = False  # row 0 does not see its own key, which row 1 sees
+    refused("not of pairs", model, x[:, :2], attention_mask=pairs, past_key_values=cache)
+    new = constant_cache(model)
+    causal = torch.ones(3, 1, TOKENS, TOKENS, dtype=torch.bool).tril()
+    refused("not of pairs", model, x, attention_mask=causal, past_key_values=new)
     model.set_attn_implementation("sdpa")
     cache = constant_cache(decoder())
     model(x[:, :1], past_key_values=cache)
-    refused("by the attention it was made for", model, x[:, :1], past_key_values=cache)
+    refused("must meet an attention of", model, x[:, :1], past_key_values=cache)
+    twice = decoder("DiffLlama")
+    refused("must meet its keys once", twice, x, past_key_values=constant_cache(twice))
+    hybrid = decoder("FalconH1", mamba_d_ssm=32, mamba_n_heads=4, mamba_d_head=8)
+    refused("exact_layers must hold layer 0", constant_cache, hybrid)
 
 
 def test_stored_heads_are_what_the_card_reads(tmp_path):
@@ -225,8 +237,7 @@ def test_stored_heads_are_what_the_card_reads(tmp_path):
     assert rows["window"][3].shape == (1, 6)
 
 
-def test_names_that_were_registered_twice_hold_the_last(monkeypatch):
-    monkeypatch.setattr(huggingface, "OWN", dict(huggingface.OWN))
+def test_a_name_that_is_registered_again_holds_the_last():
     model, x = decoder(), texts()
     exact = model(x).logits
     register("near_far", window=3, sinks=0)

@@ -198,26 +198,31 @@ def test_decoded_in_any_parts_the_rows_are_the_causal_ones(near, heads, mean_key
 
 @pytest.mark.parametrize("mean_key", [False, True], ids=["window", "mean key"])
 @pytest.mark.parametrize("near", [(0, 0), (3, 4), (5, 20), (100, 2)], ids="{0[0]}, {0[1]}".format)
-def test_padded_prompts_are_decoded_as_each_text_alone(near, mean_key):
-    """Two query heads for each of two key heads; prompts of 9, 2, 20 and 12 tokens."""
-    near, j = dict(zip(("band", "sinks"), near, strict=True)), np.arange(20)
-    mask = np.stack([j >= 11, j >= 18, j >= 0, j % 5 > 1])[:, None]  # (4, 1, S)
+def test_padded_texts_are_decoded_as_each_text_alone(near, mean_key):
+    """Two query heads for each of two key heads; texts of 15, 8, 26 and 18 tokens."""
+    near, j = dict(zip(("band", "sinks"), near, strict=True)), np.arange(26)
+    mask = np.stack([j >= 11, j >= 18, j >= 0, (j % 5 > 1) | (j >= 20)])[:, None]  # (4, 1, 26)
     q, (_, k, v) = qkv(26, lead=(4, 4))[0], qkv(26, lead=(4, 2))
-    junk = (np.where(mask[..., None], x[..., :20, :], np.nan) for x in (k, v))
-    states, rows = [window_state(*junk, **near, key_mask=mask)], []
-    for part in (slice(20, 21), slice(21, 25), slice(25, 26)):
-        new = (x[..., part, :] for x in (q, k, v))
-        state, more = follow_window(states[-1], *new, **near, mean_key=mean_key)
-        states, rows = [*states, state], [*rows, more]
-    assert {s.k.shape[-2] for s in states[1:]} <= {
-        min(n, sum(near.values()) + 1) for n in (21, 25, 26)
-    }
-    attend = joint_attention if mean_key else near_field
-    for text, seen in enumerate(mask[:, 0]):
-        own = [x[text][:, np.append(seen, [True] * 6)] for x in (q, k, v)]
-        alone = attend(*own, **near, causal=True)[:, -6:]
-        found = np.concat(rows, axis=-2)[text]
-        np.testing.assert_allclose(found, alone, rtol=1e-9, atol=1e-12)
+    k, v = (np.where(mask[..., None], x, np.nan) for x in (k, v))
+    attend, most = joint_attention if mean_key else near_field, sum(near.values()) + 1
+    for stops in ([20, 21, 25, 26], [4, 5, 14, 26]):  # the second prompt ends in padding
+        state, rows = (
+            window_state(
+                k[..., : stops[0], :], v[..., : stops[0], :], **near, key_mask=mask[..., : stops[0]]
+            ),
+            [],
+        )
+        for start, stop in itertools.pairwise(stops):
+            new, seen = (x[..., start:stop, :] for x in (q, k, v)), mask[..., start:stop]
+            state, more = follow_window(state, *new, **near, mean_key=mean_key, key_mask=seen)
+            rows.append(more)
+            assert state.k.shape[-2] == min(stop, most)
+        rows = np.concat(rows, axis=-2)
+        for text, seen in enumerate(mask[:, 0]):
+            alone = attend(*(x[text][:, seen] for x in (q, k, v)), **near, causal=True)
+            found = rows[text][:, seen[stops[0] :]]
+            expected = alone[:, seen[: stops[0]].sum() :]
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 # Bad input
