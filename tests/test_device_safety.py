@@ -72,11 +72,6 @@ def nova(tmp_path, monkeypatch):
     del sys.modules["performer_course.nova"], performer_course.nova
 
 
-def test_a_new_module_counts_as_a_device_module(nova):
-    nova("def halve(x):\n    return x / 2\n")
-    assert "nova.halve" in map(label, examples.device_functions())
-
-
 @pytest.mark.parametrize(
     ("parameters", "complaints"),
     [
@@ -91,28 +86,6 @@ def test_what_has_no_example_fails_and_says_what_to_add(parameters, complaints, 
         prove(nova(f"{text}def roll({parameters}):\n    return None\n").roll)
     assert all(complaint in str(raised.value) for complaint in complaints)
     assert not raised.value.pytrace  # one line for each test of the function, and no more
-
-
-def test_an_example_has_the_annotated_shapes_flags_and_states(nova):
-    module = nova(
-        "from typing import Any, NamedTuple\n"
-        "from jaxtyping import Bool, Float, Int\n"
-        "class State(NamedTuple):\n"
-        "    z: Float[Any, '... m']\n"
-        "def read(state: State, pair: tuple[Float[Any, '2 d'], Int[Any, 'n']],\n"
-        "         key_mask: Bool[Any, '... S'] | None = None, causal: bool = False):\n"
-        "    return state if key_mask is None else (state, key_mask)\n"
-    )
-    given = examples.example(module.read, np.random.default_rng(0), ("key_mask", "causal"))
-    assert given["state"].z.shape == (2, examples.SIZES["m"])
-    assert [a.shape for a in given["pair"]] == [(2, 3), (5,)]
-    for batch in ((), (2,)):
-        mask = double.example(module.read, np.random.default_rng(0), ("key_mask",), batch)
-        assert mask["key_mask"].dtype == bool
-        assert {True, False} == {*mask["key_mask"].ravel().tolist()}
-        assert (mask["key_mask"].any(-1) & ~mask["key_mask"].all(-1)).all()
-    assert given["causal"] is True
-    assert prove(module.read) == []
 
 
 def test_a_function_that_ignores_its_mask_is_found(nova):
