@@ -105,19 +105,13 @@ def test_a_function_that_ignores_its_mask_is_found(nova):
 
 READINGS = {
     "float": float,
-    "int": int,
     "bool": bool,
-    "complex": complex,
     "range": range,
     "an index": "word".__getitem__,
     "math.exp": math.exp,
-    "numpy.exp": np.exp,
     "numpy.asarray": np.asarray,
     "numpy.from_dlpack": np.from_dlpack,
-    "in": [2, 3].__contains__,
-    "arange": array_api_strict.arange,
     "a mask": lambda x: x[None][x[None] > 0],
-    "a slice": lambda x: array_api_strict.ones(3)[:x],
     "nonzero": lambda x: array_api_strict.nonzero(x[None]),
     "unique": array_api_strict.unique_values,
 }
@@ -129,16 +123,6 @@ def test_reading_a_value_raises_while_poisoned(read):
         read(array_api_strict.asarray(1))
 
 
-def test_the_poison_ends_with_its_block():
-    before = array_api_strict.get_array_api_strict_flags()
-    with pytest.raises(KeyError), poisoned():
-        raise KeyError
-    x = array_api_strict.asarray([1, 0])
-    assert float(x[0]) == 1.0
-    assert x[x > 0].shape == (1,)
-    assert array_api_strict.get_array_api_strict_flags() == before
-
-
 def test_a_device_function_may_not_use_to_host_either():
     with poisoned(home=False), pytest.raises(ReadBack):
         backend.to_host(array_api_strict.ones(3))
@@ -148,13 +132,10 @@ def test_a_device_function_may_not_use_to_host_either():
     "create",
     [
         lambda xp: xp.zeros(3),
-        lambda xp: xp.full((2, 2), 1.5),
         lambda xp: xp.asarray(np.ones(2)),
-        lambda xp: xp.linspace(0, 1, 5),
         lambda xp: xp.ones_like(xp.eye(2)),
         lambda xp: xp.exp(xp.arange(3.0)),
         lambda xp: xp.linalg.inv(xp.eye(2)),
-        lambda xp: xp.fft.fftfreq(4),
     ],
 )
 def test_a_lesson_on_the_double_creates_on_the_device(create, monkeypatch):
@@ -193,18 +174,12 @@ ZEROS = NON_NEGATIVE.replace("xp.zeros_like(square)", "xp.zeros({})")
 GAUSSIAN = f"    return xp.exp(-gamma * {NON_NEGATIVE})\n"
 SOFTMAX = "    return xp.exp(x @ xp.matrix_transpose(y))\n"
 LOGITS = "    z = xp.where(z == 0, math.inf, z)\n"
-MASK = "xp.full((rows, n), -math.inf, dtype=queries.dtype, device=device)"
 
 DEFECTS = {
     "a new array without device=": (
         "kernels",
         NON_NEGATIVE,
         ZEROS.format("square.shape, dtype=square.dtype"),
-    ),
-    "a new array in the default float64": (
-        "kernels",
-        NON_NEGATIVE,
-        ZEROS.format("square.shape, device=square.device"),
     ),
     "float() of a maximum": (
         "kernels",
@@ -223,19 +198,12 @@ DEFECTS = {
         "    x, y = x - centre, y - centre\n",
         "    x -= centre\n    y -= centre\n",
     ),
-    "a function of a Python number": (
-        "kernels",
-        "    return xp.exp(-gamma * distance)\n",
-        "    return xp.exp(-gamma) ** distance\n",
-    ),
     "a new array without device=, for one option only": (
         "features",
         "xp.full_like(columns[0], math.sqrt(offset))",
         "xp.full(columns[0].shape, math.sqrt(offset), dtype=x.dtype)",
     ),
-    "a list as an index": ("features", "x[..., i : i + 1]", "x[..., [i]]"),
     "if on values, in a room": ("_stable", LOGITS, f"    if xp.any(z == 0):\n    {LOGITS}"),
-    "the same, in a room": ("_blocks", MASK, MASK.replace(", device=device", "")),
 }
 
 
