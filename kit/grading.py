@@ -61,7 +61,9 @@ class Grading(Autograde):
     def convert_notebooks(self):
         folders = glob(self._format_source(self.coursedir.assignment_id, self.coursedir.student_id))
         without = {*folders} - {*self.assignments}
-        self.said = [(folder, "is not graded: it has no notebook, or [ ] in its name") for folder in without]
+        self.said = [
+            (folder, "is not graded: it has no notebook, or [ ] in its name") for folder in without
+        ]
         try:
             super().convert_notebooks()
         finally:

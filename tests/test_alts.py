@@ -100,17 +100,10 @@ def test_each_phrase_that_is_no_comparison_stands_in_a_lesson(monkeypatch):
     ("source", "words"),
     [
         ('show(fig, alt=f"A is higher than B: {a}.")', ["higher"]),
-        ('show(fig, alt=f"A falls to {a}, " f"and B rises to {b}.")', ["falls", "rises"]),
         ('figures.show(fig, alt="Errors: " + "; ".join(f"{n} below 1" for n in names))', ["below"]),
         ('text = f"A is faster, {a}"\nshow(fig, alt=f"So: {text}.")', ["faster"]),
-        ('for n in ns:\n    w.append(f"{n} shrinks")\nshow(fig, alt=f"So: {w}")', ["shrinks"]),
-        ("show(fig, alt=f\"{compared(a, b, 'higher', 'lower')}, so better\")", ["better"]),
         ("show(fig, alt=f\"A is {compared(a, b, 'higher', 'lower')} than B.\")", []),
-        ('show(fig, alt=f"A {figures.trend(a)} to {a[-1]}.")', []),
         ("show(fig, alt=f\"A is {'higher' if a > b else 'lower'}.\")", []),
-        ("show(fig, alt=f\"A goes to {curves['growing'][-1]}, the largest.\")", []),
-        ('show(fig, alt=f"The lower triangle has {a} entries or more.")', []),
-        ('ax.set(title="A is higher")\nshow(fig, alt=f"A at {a}.")', []),
     ],
 )
 def test_a_comparing_word_that_no_data_chose_is_found(source, words):

@@ -54,19 +54,10 @@ def test_a_pickle_that_names_a_function_is_refused_before_it_is_called(tmp_path)
     assert sign.exists()
 
 
-@pytest.mark.parametrize(
-    ("numbers", "tensors", "words"),
-    [
-        (NUMBERS, tensor((3, 5), (5, 1)), r"\S"),
-        (NUMBERS, tensor((3, 4), (5, 1)), r"\S"),
-        (NUMBERS, tensor((2,), (12,)), r"\S"),
-        (NUMBERS, tensor((1,), (1,), -1), r"\S"),
-        (np.full(12, np.inf, "<f4"), tensor(), "it must hold only finite arrays, 'w' is not one"),
-    ],
-)
-def test_a_tensor_beyond_its_storage_or_not_finite_is_refused(numbers, tensors, words, tmp_path):
-    path = written(tmp_path / "w.bin", numbers, w=tensors)
-    with pytest.raises(ValueError, match=rf"w\.bin is not a valid file of weights: {words}"):
+@pytest.mark.parametrize("given", [(np.full(12, np.inf, "<f4"), (12,)), (NUMBERS, (13,))])
+def test_a_tensor_that_is_not_finite_or_beyond_its_storage_is_refused(given, tmp_path):
+    path = written(tmp_path / "w.bin", given[0], w=tensor(given[1]))
+    with pytest.raises(ValueError, match=r"w\.bin is not a valid file of weights: \S"):
         antibody.load(path, check_hash=False)
 
 

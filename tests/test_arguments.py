@@ -9,7 +9,6 @@ from performer_course._arguments import (
     check_array,
     check_attention,
     check_count,
-    check_lead,
     check_number,
 )
 
@@ -18,15 +17,11 @@ from performer_course._arguments import (
     ("x", "message"),
     [
         ([[1.0]], r"q must be an array of shape \(\.\.\., n, d\), got list: convert it with xp"),
-        (None, "q must be an array .* got NoneType"),
         (np.ones(3), r"q must have shape \(\.\.\., n, d\), got shape \(3,\)"),
         (np.ones((2, 3), dtype=int), "q must hold real .* got dtype int64: convert it with xp"),
-        (np.ones((0, 3)), r"q must not be empty, got shape \(0, 3\)"),
         (np.ones((2, 0)), r"q must not be empty, got shape \(2, 0\)"),
         (np.asarray([[1, np.nan]]), r"NaN or infinity in 1 of 2 entries, the first at \(0, 1\)"),
-        (np.asarray([[1], [-np.inf]]), r"q must be finite, .* in 1 of 2 .* first at \(1, 0\)"),
         (np.full((2, 3), 1e200), r"q must be finite, got more than 5\.2e\+138 in size in 6 of 6"),
-        (np.full((2, 3), 3e17, "f4"), r"q must be finite, got more than 2\.2e\+17 in size in 6"),
     ],
 )
 def test_a_bad_array_is_refused_with_what_came(x, message):
@@ -56,15 +51,6 @@ def test_a_limit_itself_is_allowed_by_least_and_not_by_above():
 
 
 # What must go together
-
-
-@pytest.mark.parametrize(
-    ("leads", "both"),
-    [([()], ()), ([(2, 1), (3,)], (2, 3)), ([(), (1, 4), (5, 1)], (5, 4)), ([(1,), (1,)], (1,))],
-)
-def test_leading_axes_are_those_of_numpys_broadcasting(leads, both):
-    assert both == np.broadcast_shapes(*leads)
-    assert check_lead(*(np.ones((*lead, 2, 2)) for lead in leads)) == both
 
 
 def test_what_attention_is_given_comes_back_with_one_set_of_leading_axes():

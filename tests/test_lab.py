@@ -13,7 +13,7 @@ from unittest import mock
 import nbformat
 import pytest
 
-from tests.checkout import needs_make, needs_posix, text
+from tests.checkout import needs_make, needs_posix
 from tools import lab
 from tools.lab import fill
 from tools.setting import METADATA, NOTEBOOKS, ROOT
@@ -38,18 +38,6 @@ def test_my_holds_notebooks_without_outputs_their_answers_folded_and_all_they_re
         home = NOTEBOOKS / path.parent.relative_to(tmp_path)  # at the depth of my/
         absent = {name for name in read if not (home / name).exists()}
         assert absent <= {"../benchmarks/gpu.json"}  # until a GPU is measured
-
-
-def test_lint_looks_past_what_a_learner_writes(tmp_path):
-    (tmp_path / "my/exercises").mkdir(parents=True)
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    misspelt = "import  os # receive\n".replace("ei", "ie")
-    for name in ("mine.py", "mine.md", "exercises/01_polynomial_kernel.ipynb"):
-        (tmp_path / "my" / name).write_text(misspelt, encoding="utf-8")
-    for command in ("ruff check .", "ruff format --check .", "codespell_lib"):
-        run = subprocess.run([sys.executable, "-m", *command.split()], cwd=tmp_path)
-        assert run.returncode == 0, command
-    assert "/my" in text(".gitignore").splitlines()
 
 
 # What becomes of a learner's work

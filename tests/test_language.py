@@ -1,9 +1,6 @@
 """A language model: its file, its text, its blocks, and attention that one may choose."""
 
 import functools
-import struct
-import time
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -42,27 +39,7 @@ def test_a_file_of_weights_is_read_exactly():
     assert found["vocabulary"][found["tokens"][b" the"]] == b" the"
 
 
-def test_huge_sizes_are_refused_without_hanging_or_taking_memory(tmp_path):
-    whole = content_of()
-    tracemalloc.start()
-    for at in (8, 16, 24, whole.index(b"ggml.tokens") + 15, whole.index(b"attn_q") + 17):
-        for huge in (2**63 + 5, 2**36):
-            path = written(tmp_path, whole[:at] + struct.pack("<Q", huge) + whole[at + 8 :])
-            start = time.process_time()
-            with pytest.raises(ValueError, match="is not a valid model of language: "):
-                language.load(path, check_hash=False)
-            assert time.process_time() - start < 1
-    assert tracemalloc.get_traced_memory()[1] < 100 * len(whole)
-    tracemalloc.stop()
-
-
-def changed(**about):
-    """The bytes of the small model with other values, names by their last part; None: without."""
-    names = {name.rpartition(".")[2]: name for name in ABOUT}
-    given = ABOUT | {names[name]: value for name, value in about.items()}
-    return content_of({name: value for name, value in given.items() if value})
-
-
+BACKWARDS = ABOUT | {"tokenizer.ggml.merges": (9, 8, ["h e", "Ġ t"])}
 NAN = {"output_norm.weight": (0, (small.WIDTH,), b"\xff" * 4 * small.WIDTH)}
 SAME_BYTES = {f"x{n}": (1, (20_000,), b"") for n in range(1000)}  # a thousand times the file's size
 
@@ -70,21 +47,11 @@ SAME_BYTES = {f"x{n}": (1, (20_000,), b"") for n in range(1000)}  # a thousand t
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (changed(merges=(9, 8, ["h e", "Ġ t"])), "the order of their merges"),
-        (changed(eos_token_id=(4, 9999)), "9999"),
-        (changed(block_count=(4, 2**32 - 1)), "blk.12"),
-        (changed(head_count=(4, 0)), "zero"),
-        (changed(tokens=(8, "abc")), r"\S"),
-        (changed(freq_base=None), "rope.freq_base"),
-        (content_of(ABOUT | {"x": (9, 9, [])}), "values of type 9 are not read, .* list of lists"),
-        (content_of(ABOUT | {"x": (13,)}), "values of type 13 are not read, only 0 to 12"),
-        (content_of(arrays={"x": (30, (1,), b"")}), r"type 30 \(BF16\) are not read, only F32,"),
-        (content_of(arrays={"x": (99, (1,), b"")}), r"type 99 \(unknown\) are not read"),
-        (content_of(ABOUT | {"general.alignment": (4, 0)}), "zero|modulo"),
-        (content_of(arrays=tensors() | NAN), "finite|NaN"),
-        (content_of(arrays=tensors() | {"x": (8, (2, 31), b"")}), "must fit the file"),
-        (content_of(arrays=SAME_BYTES | tensors()), "must fit the file"),
         (b"GGUF\2\0\0\0" + content_of()[8:], "it begins with"),
+        (content_of(BACKWARDS), "the order of their merges"),
+        (content_of(arrays={"x": (30, (1,), b"")}), r"type 30 \(BF16\) are not read, only F32,"),
+        (content_of(arrays=tensors() | NAN), "finite|NaN"),
+        (content_of(arrays=SAME_BYTES | tensors()), "must fit the file"),
     ],
 )
 def test_a_file_of_another_kind_is_refused_in_words(content, words, tmp_path):

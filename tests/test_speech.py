@@ -323,24 +323,16 @@ def test_words_are_cut_as_gpt_2_cuts_them():
 
 GOOD = {"sound": noise(0.1), "text": "the thing", "attend": None}
 WRONG = {
-    "empty": ({"sound": np.zeros(0)}, "sound must not be empty"),
     "too long": ({"sound": np.zeros(480_001)}, r"sound must have shape \(n,\), at most 30 s, got"),
     "two channels": ({"sound": np.zeros((9, 2))}, r"sound must have shape \(n,\), at most 30 s"),
-    "a number": ({"sound": np.array(0.5)}, "sound must have shape"),
     "integers": ({"sound": np.zeros(9, dtype=np.int16)}, "got integers from 0 to 0: divide"),
     "too loud": ({"sound": np.arange(9.0)}, r"sound must be in .* got some .* to 8: divide"),
-    "a list": ({"sound": [0.1, 0.2]}, "sound must be of type ndarray, got list"),
-    "a mask": ({"sound": np.ma.ones(9)}, "sound must be an array"),
-    "no model": ({"weights": None}, "weights must be of type dict, got NoneType"),
     "another model": ({"weights": {"W": np.ones(3)}}, "weights must be those that `load` reads"),
-    "no function": ({"attend": 7}, "attend must be a function, got int"),
     "no result": ({"attend": lambda i, q, k, v: None}, r"attend\(i, q, k, v\) must be an array"),
     "one head": ({"attend": lambda i, q, k, v: v[0]}, r"attend\(i, q, k, v\) must have shape \(2"),
     "NaN in it": ({"attend": lambda i, q, k, v: v * np.nan}, r"attend.* must be finite"),
     "huge in it": ({"attend": lambda i, q, k, v: v * 1e35}, r"attend.* must be finite"),
-    "bytes": ({"text": b"the"}, "text must be of type str, got bytes"),
     "no text": ({"text": ""}, "text must have 1 to 1000 letters, got 0"),
-    "blanks": ({"text": " \n"}, "text must have 1 to 1000 letters, got 0"),
     "much text": ({"text": "a" * 10**6}, "text must have 1 to 1000 letters, got 1000000"),
     "many tokens": ({"text": "x" * 500}, "text must be of 1 to 446 tokens, got 501"),
 }

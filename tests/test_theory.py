@@ -39,10 +39,9 @@ def test_a_form_maps_an_array_entry_by_entry(form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, "1.5", True])
-def test_a_form_refuses_what_is_no_length(form, bad):
-    with pytest.raises(ValueError, match=r"^[rz] must (be finite and not negative|hold real)"):
-        form(bad)
+def test_a_form_refuses_a_negative_length(form):
+    with pytest.raises(ValueError, match=r"^[rz] must be finite and not negative"):
+        form(-1.0)
 
 
 @pytest.mark.parametrize("form", FORMS)

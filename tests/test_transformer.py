@@ -12,7 +12,6 @@ from performer_course.transformer import (
     forward,
     init,
     positions,
-    split_heads,
 )
 
 from .textbook import favor_by_rows, softmax_by_rows
@@ -171,7 +170,3 @@ def test_what_belongs_to_another_configuration_is_refused_by_name():
     ):
         with pytest.raises(ValueError, match=words):
             forward(wrong, read, DECODER)
-    with pytest.raises(ValueError, match=r"key_mask must have the shape of tokens, \(2, 9\)"):
-        forward(params, tokens, DECODER, np.ones(9, dtype=bool))
-    with pytest.raises(ValueError, match="width must be a multiple of heads, got 12 and 5"):
-        split_heads(np.ones((3, 12)), 5)

@@ -35,22 +35,13 @@ ax.plot(t, wave)
 show(fig, {ALT})
 
 # %% tags=["nbval-ignore-output"]
-print(time.perf_counter_ns())
-"""
-NUMBER, FIGURE, CLOCK = 1, 2, 3  # the code cells of TOY
-SMALL = """\
-# %%
 import os
 
 assert os.name == "nt" or get_ipython().kernel.parent.transport == "ipc"  # see tools/kernels.py
 for i in range(300):
-    print("line", i, flush=True)
-
-# %% tags=["nbval-ignore-output"]
-import time
-
-print(time.perf_counter_ns())
+    print("line", i, time.perf_counter_ns(), flush=True)
 """
+NUMBER, FIGURE, CLOCK = 1, 2, 3  # the code cells of TOY
 
 
 @pytest.fixture(scope="module")
@@ -62,80 +53,40 @@ def toy(tmp_path_factory):
     return source
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory):
-    """The source of a lesson that builds in a second, built."""
-    source = tmp_path_factory.mktemp("small") / "02_small.py"
-    source.write_text(SMALL, encoding="utf-8")
-    build(source)
-    return source
-
-
 def notebook(source):
     return nbformat.read(source.with_suffix(".ipynb"), as_version=4)
 
 
 # What running the notebooks again catches
 
-
-def replace(old, new):
-    """A fault in the source of a cell, whose outputs stay."""
-
-    def fault(cell):
-        assert old in cell.source
-        cell.source = cell.source.replace(old, new)
-
-    return fault
+RERUN = [  # of a cell whose outputs stay: its number, a text in it, the new text, what is reported
+    (FIGURE, "wave)\n", "np.sin(6 * np.pi * t))\n", ["path 4", "path 12"]),
+    (NUMBER, "wave**2", "wave**4", ["0.4975", "0.3731"]),
+    (NUMBER, "print", "import warnings; warnings.warn('ah')\nprint", ["UserWarning"]),
+]
 
 
-RERUN = {  # the cell it strikes, the fault, what the report must hold
-    "curve": (FIGURE, replace("wave)\n", "np.sin(6 * np.pi * t))\n"), ["path 4", "path 12"]),
-    "number": (
-        NUMBER,
-        lambda cell: cell.outputs[0].update(text="mean of the squares 0.4985\n"),
-        ["0.4985", "0.4975"],
-    ),
-    "warning": (
-        NUMBER,
-        replace("print", "import warnings; warnings.warn('ah')\nprint"),
-        ["UserWarning"],
-    ),
-}
-
-
-@pytest.fixture(scope="module")
-def report(toy, tmp_path_factory):
-    """{name of a cell: what a run of `make test` says of it, '' where it passed}: the toy's own
-    cells, and after them one for each fault."""
-    folder = tmp_path_factory.mktemp("faults")
-    (folder / "pytest.ini").write_text("[pytest]\n")
+def test_a_rerun_passes_what_is_in_order_and_shows_old_and_new_of_each_fault(toy, tmp_path):
+    """The toy's own cells, and after them one for each fault."""
+    assert problems(toy) == []
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
     faulty = notebook(toy)
-    for number, fault, _ in RERUN.values():
-        cell = nbformat.from_dict(notebook(toy).cells[number])
-        cell.id = f"cell-{len(faulty.cells)}"
-        fault(cell)
+    for n, (number, old, new, _) in enumerate(RERUN):
+        cell = notebook(toy).cells[number]
+        assert old in cell.source
+        cell.id, cell.source = f"fault-{n}", cell.source.replace(old, new)
         faulty.cells.append(cell)
-    write(faulty, folder / "faulty.ipynb")
+    write(faulty, tmp_path / "faulty.ipynb")
     command = [sys.executable, "-m", "pytest", f"@{ROOT}/tests/whole.txt", "-n", "0"]
-    command += ["--junitxml=report.xml"]
     plug_in = {"PYTHONPATH": str(ROOT), "PYTEST_PLUGINS": "tools.kernels"}
     environment = os.environ | ENVIRONMENT | plug_in
-    run = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
-    assert run.returncode == 1
-    cases = ElementTree.parse(folder / "report.xml").iter("testcase")
-    return {case.get("name"): "".join(said.text or "" for said in case) for case in cases}
-
-
-def test_a_lesson_in_good_order_passes_both_nets_its_cells_in_order(toy, report):
-    assert problems(toy) == []
-    assert list(report) == [f"Cell {n}" for n in range(3 + len(RERUN))]
-    assert [report[f"Cell {n}"] for n in range(3)] == ["", "", ""]
-
-
-@pytest.mark.parametrize("name", RERUN)
-def test_a_rerun_catches_the_fault_and_shows_old_and_new(report, name):
-    said = report[f"Cell {3 + list(RERUN).index(name)}"]
-    assert [word for word in RERUN[name][2] if word not in said] == []
+    subprocess.run([*command, "--junitxml=report.xml"], cwd=tmp_path, env=environment)
+    cases = [*ElementTree.parse(tmp_path / "report.xml").iter("testcase")]
+    assert [case.get("name") for case in cases] == [f"Cell {n}" for n in range(3 + len(RERUN))]
+    said = ["".join(part.text or "" for part in case) for case in cases]
+    assert said[:3] == ["", "", ""]
+    for found, (*_, words) in zip(said[3:], RERUN, strict=True):
+        assert [word for word in words if word not in found] == []
 
 
 # What a look at the notebook catches, without running it
@@ -208,18 +159,18 @@ def test_building_again_writes_the_same_bytes(toy):
     assert toy.with_suffix(".ipynb").read_bytes() == before
 
 
-def test_a_failing_build_names_the_cell_and_leaves_the_notebook(small, tmp_path):
-    source = tmp_path / small.name
-    source.write_text(SMALL + "\n# %% [markdown]\n# Text.\n\n# %%\n1 / 0\n", encoding="utf-8")
+def test_a_failing_build_names_the_cell_and_leaves_the_notebook(toy, tmp_path):
+    source = tmp_path / toy.name
+    source.write_text("# %% [markdown]\n# Text.\n\n# %%\n1 / 0\n", encoding="utf-8")
     path = source.with_suffix(".ipynb")
-    write(notebook(small), path)
+    write(notebook(toy), path)
     before = path.read_bytes()
-    with pytest.raises(BuildError, match=r"(?s)02_small\.py, cell 4 of 4: .*ZeroDivisionError"):
+    with pytest.raises(BuildError, match=r"(?s)01_toy\.py, cell 2 of 2: .*ZeroDivisionError"):
         build(source)
     assert path.read_bytes() == before
 
 
-def test_a_failing_lesson_does_not_stop_the_others(small, tmp_path, monkeypatch, capsys):
+def test_a_failing_lesson_does_not_stop_the_others(tmp_path, monkeypatch, capsys):
     lessons = [tmp_path / "01_good.py", tmp_path / "02_bad.py"]
     for source, line in zip(lessons, ["6 * 7", "1 / 0"], strict=True):
         source.write_text(f"# %%\n{line}\n", encoding="utf-8")
@@ -236,7 +187,7 @@ def test_a_check_prints_what_it_finds_and_fails(toy, tmp_path, monkeypatch, caps
     monkeypatch.setattr(notebooks, "sources", lambda: [toy])
     assert (notebooks.main(["--check"]), capsys.readouterr().err) == (0, "")
     monkeypatch.setattr(notebooks, "sources", lambda: [toy, tmp_path / "new.py"])
-    (tmp_path / "new.py").write_text(SMALL, encoding="utf-8")
+    (tmp_path / "new.py").write_text(TOY, encoding="utf-8")
     assert notebooks.main(["--check"]) == 1
     assert capsys.readouterr().err == "new.ipynb is missing: run `make notebooks`\n"
 

@@ -78,18 +78,6 @@ def test_the_project_that_students_get_contains_no_line_of_a_solution(source):
 
 
 @each_project
-def test_each_answer_has_its_marks_and_becomes_a_stub(source):
-    nb = read(source)
-    for cell, asked in zip(nb.cells, student(nb).cells, strict=True):
-        if cell in marked(nb, "solution"):
-            assert cell.source.count(BEGIN.strip()) == cell.source.count(END.strip()) == 1
-            assert re.sub(r"(?m)^ +", "", asked.source).count(STUB) == 1
-        elif cell is not nb.cells[-1]:
-            assert asked.source == cell.source
-            assert "SOLUTION" not in cell.source
-
-
-@each_project
 def test_the_report_is_graded_by_hand(source):
     nb = read(source)
     assert marked(nb, "grade") == []

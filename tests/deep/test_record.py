@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from performer_course import antibody, attention, compare, data
+from performer_course import antibody, attention, data
 from tests.real_model import needs_model, real_weights, small_weights
 from tools.notebooks import NOTEBOOKS, ROOT, read
 from tools.record import anatomy, curve, heads, sentences, sequences, shared
@@ -83,21 +83,6 @@ def test_an_error_over_chains_is_that_of_a_mean_whose_chains_are_drawn(lengths):
 
 
 # The curve
-
-
-def test_the_share_of_a_window_is_the_best_on_a_grid(lesson):
-    chains, near, far = of_heads(12, 15), lesson["window"](2), lesson["uniform"]
-    share = curve.share(near, far, chains)
-    grid = np.linspace(0, 1, 201)
-    for i, h in ((0, 0), (3, 5), (7, 7)):
-        lost = np.zeros(201)
-        for given in chains:
-            q, k, v = (x[i] for x in given)
-            parts = [attend(i, q, k, v)[h] for attend in (near, far, antibody.attend_exact)]
-            mixed = grid[:, None, None] * parts[0] + (1 - grid)[:, None, None] * parts[1]
-            lost += ((mixed - parts[2]) ** 2).sum(axis=(1, 2))
-        assert abs(share[i, h] - grid[lost.argmin()]) <= 0.0025 + 1e-9
-    assert share.std() > 0.01
 
 
 @needs_model
@@ -188,27 +173,6 @@ def test_the_kept_heads_are_those_of_the_model_chosen_by_the_rule():
         for a, b in zip(kept, found, strict=True):
             expected = [b[at] for at in places]
             np.testing.assert_allclose(a[:, chain], expected, rtol=2**-10, atol=1e-4)
-
-
-# Directions that were trained
-
-
-def test_the_gradient_that_trains_is_the_one_that_jax_derives_from_the_loss():
-    jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
-    from tools.record.directions import loss
-
-    rng = np.random.default_rng(10)
-    q, k, W = (rng.normal(size=size) for size in ((2, 3, 6, 4), (2, 3, 6, 4), (2, 3, 8, 5)))
-
-    def alone(params, q, k):
-        return antibody.divergence(*compare.with_weight_column(q, k), params["W"])[0].sum()
-
-    with jax.enable_x64(True):
-        arrays = {"W": jax.numpy.asarray(W)}, jax.numpy.asarray(q), jax.numpy.asarray(k)
-        value, slope = jax.value_and_grad(loss)(*arrays)
-        expected, derived = jax.value_and_grad(alone)(*arrays)
-    np.testing.assert_allclose(value, expected, rtol=1e-12)
-    np.testing.assert_allclose(slope["W"], derived["W"], rtol=1e-8, atol=1e-12)
 
 
 # Chains to train by
