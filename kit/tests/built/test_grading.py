@@ -184,7 +184,7 @@ CASES = {  # what became of right answers, the points (3 more are given by hand)
     "process_ended": (written, {"source": ENDED}, 0, "is not graded: a cell ends the process"),
     "not_json": (f"{NOTEBOOK}.ipynb", {}, 0, "is not graded: it is no notebook"),
     "other_name": (f"{NOTEBOOK} (1).ipynb", {}, 0, "is not graded: no file has the name"),
-    "no_notebook": ("answers.docx", {}, 0, "is not graded: there is no notebook"),
+    "no_notebook": ("answers.docx", {}, 0, "is not graded: it has no notebook"),
 }
 
 
