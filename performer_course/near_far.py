@@ -286,7 +286,9 @@ def follow_window(
     d, lead, heads = q.shape[-1], queries.shape[:-2], state.k.shape[-3:-2]
     k, v = (xp.broadcast_to(x, (*state.k.shape[:-2], *x.shape[-2:])) for x in (k, v))
     if key_mask is not None:
-        check_lead(k, key_mask[..., None], names="k and key_mask")
+        if check_lead(k, key_mask[..., None], names="k and key_mask") != tuple(k.shape[:-2]):
+            shapes = f"{tuple(k.shape[:-2])}, got {tuple(key_mask.shape[:-1])}"
+            raise ValueError(f"leading axes of key_mask must be those of state.k, {shapes}")
         key_mask = xp.broadcast_to(key_mask, k.shape[:-1])
     if q.shape[-2] > 1 and not mean_key:  # the Window's tokens in front of the new ones: one text
         state, n = _with_tokens(xp, state, k, v, key_mask), state.k.shape[-2]
