@@ -460,13 +460,13 @@ show(
 
 # %% [markdown]
 # With 10,000 points `Nystroem` is usually ahead of random features, because its own features are built from the data.
-# In attention it would have to see keys before they arrive.
+# In attention `Nystroem` would have to see keys before they arrive.
 #
 # Fourier features win here because they can use more data in about the same time. **On synthetic points in three
 # dimensions, with noise larger than the signal, 256 random features with 100,000 points beat a tuned Gram matrix of
 # 3,000.**
 #
-# So how many waves are enough for a regression? As many as it takes for functions that can be combined into $f$. The
+# So how many waves are enough for a regression? Enough for their functions to combine into something close to $f$. The
 # entries of the Gram matrix need not be accurate: with 256 features an entry can have an RMS error of up to
 # $1/\sqrt{256} \approx 0.06$, and yet more points bring the prediction closer to $f$. It need not be close to the exact
 # solution of the same points.

@@ -401,7 +401,7 @@ show(
 #
 # **Before you run this:** look again at the errors of the antibody and speech heads in the figure of section 4. On how
 # many of eight trained heads, six of antibodies and two of speech, will $L/4$ features be closer to attention than an
-# equally expensive window: hardly on any, on about half, or on most of them?
+# equally expensive window: on hardly any, on about half, or on most of them?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]

@@ -332,14 +332,14 @@ alone, helped = (
     compare.normalised_error(attend(q, k, v, 3, causal=True), exact, v, causal=True)
     for attend in (near_far.near_field, near_far.joint_attention)
 )
-print(f"all texts, decoder heads: lower in {(helped < alone).sum()} of {helped.size}")
+print(f"decoder heads, each with each text: lower in {(helped < alone).sum()} of {helped.size}")
 
 # %% [markdown] tags=["answer"]
 # The mean key lowers the error in all 46 cases.
 
 # %% [markdown]
 # **With these windows one mean key in the denominator lowers the error in all 46 cases, in each to below that of
-# $\operatorname{mean}(V)$.** It also helps in 255 of the 256 texts that we have for the decoder heads. Keep
+# $\operatorname{mean}(V)$.** It also helps in 255 of the 256 pairs of a decoder head and a text. Keep
 # the scope in mind: these heads belong to two encoders and a small decoder.
 
 # %% [markdown]

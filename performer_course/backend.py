@@ -235,7 +235,7 @@ def side_by_side(task, parts, x, cores=None) -> None:
 @_Held
 def _one_blas_thread():
     limit = _blas().limit(limits=1, user_api="blas")
-    with _blas().limit():  # changes nothing, but from now on other threads may lift the limit, too
+    with _blas().limit():  # changes nothing, but from now on other threads may also lift the limit
         pass
 
     def end():

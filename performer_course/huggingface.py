@@ -6,9 +6,10 @@
 
 A token attends to the last `window` tokens, its own included, and to the first `sinks` that its
 text shows: `near_far.near_field`. Prompts, training, several tokens at once and single ones give
-the same rows, with any cache of transformers and with padding on either side. Packed texts have
-each the rows of the text alone where transformers itself keeps them apart: with use_cache=False and
-no attention_mask. Layers that have a sliding window of their own stay as they are.
+the same rows, with any cache of transformers and with padding on either side. Each of several
+packed texts has the rows of that text alone, where transformers itself keeps them apart: with
+use_cache=False and no attention_mask. Layers that have a sliding window of their own stay as they
+are.
 """
 
 import math
@@ -44,7 +45,7 @@ def register(name: str = "near_far", *, window: int, sinks: int = 4, exact_layer
     """Adds an attention to transformers under `name`, for `model.set_attn_implementation(name)`.
 
     window: keys of a row, its own included; sinks: first keys of its text; exact_layers: indices of
-    the layers that stay. To register a name again replaces it. Error: exact to rounding, also for
+    the layers that stay. Registering a name again replaces it. Error: exact to rounding, also for
     grouped queries and in bfloat16. Cost: a prompt, O(L (window + sinks) (d + e)) per head; a token
     after it, O((window + sinks) (d + e)) without padding or with `constant_cache`, else a mask over
     all keys. Raises: ValueError here for sizes and for names of transformers' own; in the model for
@@ -63,7 +64,7 @@ def register(name: str = "near_far", *, window: int, sinks: int = 4, exact_layer
 
 
 def constant_cache(model):
-    """A cache for `generate` that does not grow, but in exact layers: a `near_far.Window` in each.
+    """A cache for `generate` that grows in exact layers only: the others keep a `near_far.Window`.
 
     Make a new one for each call. Memory: (window + sinks) (d + e) numbers per key head, layer and
     text, whatever its length. Raises: ValueError unless the model's attention was registered here,
@@ -217,7 +218,8 @@ class _WindowLayer(CacheLayerMixin):
         """The new keys and values alone; the keys say where `rows` finds this layer."""
         if self.waits:
             raise ValueError(
-                "constant_cache must meet an attention of `register`, and the keys that it returned"
+                "constant_cache must be used by an attention of `register`, with the keys that the "
+                "cache returned"
             )
         self.length, self.waits = self.length + key_states.shape[-2], True
         keys = key_states.view_as(key_states)
@@ -227,7 +229,9 @@ class _WindowLayer(CacheLayerMixin):
     def rows(self, q, k, v, mask):
         """The rows of the new tokens, which join the Window."""
         if not self.waits:
-            raise ValueError("constant_cache must meet its keys once: this model shares them")
+            raise ValueError(
+                "constant_cache must serve one layer per update: layers of this model share keys"
+            )
         self.waits, L, shown = False, q.shape[-2], None if mask is None else mask[:, 0, -1:]
         if mask is not None and mask.shape[-2] == L > 1:
             pairs = shown[..., -L:] & torch.ones(L, L, dtype=torch.bool, device=k.device).tril()

@@ -4,7 +4,8 @@ q: (..., L, d), k: (..., L, d), v: (..., L, e) give (..., L, e): a band needs on
 keys as queries. Near and far keys share one denominator. Leading axes, causal, precision and errors
 are as in `attention`. key_mask (..., L): band and sinks count the tokens that it shows, so that
 their rows are those of the shown tokens alone, wherever the padding is. A hidden token is no key;
-its row is that of a query behind the last shown token, or zero where that would be a later one.
+its row is that of a query after the last shown token or, if causal, zero where a shown token
+comes later.
 """
 
 import functools
@@ -290,7 +291,7 @@ def follow_window(
             shapes = f"{tuple(k.shape[:-2])}, got {tuple(key_mask.shape[:-1])}"
             raise ValueError(f"leading axes of key_mask must be those of state.k, {shapes}")
         key_mask = xp.broadcast_to(key_mask, k.shape[:-1])
-    if q.shape[-2] > 1 and not mean_key:  # the Window's tokens in front of the new ones: one text
+    if q.shape[-2] > 1 and not mean_key:  # the Window's tokens before the new ones: one text
         state, n = _with_tokens(xp, state, k, v, key_mask), state.k.shape[-2]
         own = xp.zeros((*lead, n, d), dtype=q.dtype, device=device_of(q))
         near = {"sinks": sinks, "causal": True, "key_mask": state.shown}
@@ -316,7 +317,7 @@ def follow_window(
 
 
 def _with_tokens(xp, state, k, v, key_mask):
-    """The Window with more keys and values behind its own."""
+    """The Window with more keys and values after its own."""
     keys, values = (xp.concat(x, axis=-2) for x in ((state.k, k), (state.v, v)))
     if state.shown is None and key_mask is None:
         return Window(keys, values, state.gone)

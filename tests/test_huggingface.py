@@ -205,9 +205,9 @@ def test_a_constant_cache_refuses_what_it_no_longer_holds():
     model.set_attn_implementation("sdpa")
     cache = constant_cache(decoder())
     model(x[:, :1], past_key_values=cache)
-    refused("must meet an attention of", model, x[:, :1], past_key_values=cache)
+    refused("must be used by an attention of", model, x[:, :1], past_key_values=cache)
     rows = [torch.zeros(3, 2, 1, 16)] * 3  # a second call for one update, as of shared keys
-    refused("must meet its keys once", new.layers[2].rows, *rows, None)
+    refused("must serve one layer per update", new.layers[2].rows, *rows, None)
     hybrid = decoder("FalconH1", mamba_d_ssm=32, mamba_n_heads=4, mamba_d_head=8)
     refused("exact_layers must hold layer 0", constant_cache, hybrid)
 

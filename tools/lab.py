@@ -72,7 +72,7 @@ def fill(notebooks: Path = NOTEBOOKS, my: Path = MY) -> tuple[list[str], list[st
         if new not in now:
             place(here, content)
             written.append(name)
-    for name in record.keys() - wanted.keys():  # the course has it no more
+    for name in record.keys() - wanted.keys():  # the course no longer has it
         here = my / name
         if here.exists() and record[name] in digests(name, here.read_bytes()):
             here.unlink()
@@ -101,7 +101,7 @@ def done(my: Path = MY) -> str:
 
 
 def no_news() -> None:
-    """Let JupyterLab of this environment not ask whether to fetch news, if we may write there."""
+    """Keep this environment's JupyterLab from asking about news, if we may write there."""
     settings = Path(sys.prefix) / "share/jupyter/lab/settings/overrides.json"
     with contextlib.suppress(PermissionError):
         if not settings.exists():
@@ -145,14 +145,14 @@ def main() -> int:
         print(
             f"{MY} needs {needs:.1f} MB, and could not be filled: {error}. What you wrote is safe."
         )
-        print("Make room or choose another folder for the course, then `make lab` again.")
+        print("Make room or choose another folder for the course, then run `make lab` again.")
         return 1
     if written:
         print(f"my/: {len(written)} files, your copies of the course, new or brought up to date.")
     if kept:
         print("my/: the course has other versions of these copies. Yours stay as they are:")
         print(*(f"  my/{name}" for name in kept), sep="\n")
-        print("For the course's version, rename or delete yours, then `make lab` again.")
+        print("For the course's version, rename or delete yours, then run `make lab` again.")
     if right := done():
         print(f"Exercises done: {right}.")
     return 0
