@@ -398,7 +398,7 @@ show(
 # features (9 at $d = 8$, 65 at $d = 64$), and from their keys we subtract the sample's mean key, as in lesson 08.
 #
 # We judge the eight heads of lesson 16's *decoder after 12,000 steps*, six *antibody* heads (the easiest and the
-# hardest for such features in each of three blocks, as layers are called), and two *speech* heads. The figure also
+# hardest for such features in each of three blocks, another name for layers), and two *speech* heads. The figure also
 # shows made-up tokens: independent and aligned ones as in lesson 08, and *short* ones, which are independent and a
 # quarter as long. What should we expect? By section 4 a typical weight needs about $10\, e^{\|z\|^2/2}$ directions, and
 # the next table compares this number, for the median $\|z\|^2$ of all pairs after the shift, with the $F$ that we can

@@ -365,14 +365,15 @@ def check_groups(q, k, v, key_mask, *W_state, names=("q", "k"), width="d", calle
     check_keys(k, v, key_mask, names[1], width)
     check_shape(q, names[0], (..., "L", k.shape[-1]), k, names[1], like=q)
     given = {names[1]: k, "v": v, "key_mask": None if key_mask is None else key_mask[..., None]}
-    for W in W_state[:1]:
+    W, state = (*W_state, None, None)[:2]
+    if W_state:
         check_shape(W, called, (..., "m", k.shape[-1]), q, names[0])
         given[called] = W if W.ndim > 2 else None
-    for state in W_state[1:]:
+    if W_state[1:]:
         check_state(state, k, names[1], W, v.shape[-1])
         given |= {"state.c": state.c[..., None], "state": state.Sz}
     join, q, k, v, mask, *own = in_groups(q, given, names[0], **options)
-    W = own[0] if given.get(called) is not None else (*W_state, None)[0]
+    W = W if given.get(called) is None else own[0]
     return join, q, k, v, mask if mask is None else mask[..., 0], W, *own[1:]
 
 

@@ -185,8 +185,6 @@ def _check_order(mask, start):
 
 def _mask(batch_size, q_length, kv_length, mask_function, attention_mask=None, **options):
     """transformers' mask of pairs, or of a padded prompt that of its keys, (batch, 1, 1, S)."""
-    if "allow_is_bidirectional_skip" in options:
-        raise ValueError("a window with sinks is for decoders, got a bidirectional mask")
     seen = attention_mask
     if seen is None or not 1 < q_length == seen.shape[-1] or mask_function != causal_mask_function:
         given = {"mask_function": mask_function, "attention_mask": seen, **options}
@@ -259,15 +257,7 @@ class _WindowLayer(CacheLayerMixin):
         if tokens_to_remove:
             raise ValueError("constant_cache cannot take tokens back: others have left its window")
 
-    def _of_batch(self, change):
-        if self.state is not None:
-            self.state = Window(*(x if x is None else change(x) for x in self.state))
-
     def reorder_cache(self, beam_idx):
-        self._of_batch(lambda x: x.index_select(0, beam_idx.to(x.device)))
-
-    def batch_repeat_interleave(self, repeats):
-        self._of_batch(lambda x: x.repeat_interleave(repeats, dim=0))
-
-    def batch_select_indices(self, indices):
-        self._of_batch(lambda x: x[indices])
+        if self.state is not None:
+            at = beam_idx.to(self.state.k.device)
+            self.state = Window(*(x if x is None else x.index_select(0, at) for x in self.state))

@@ -68,9 +68,9 @@ def near_field(
     and the weight 0; far blocks are never computed. Shape: (..., L, e), dtype that of the inputs.
     Error: exact to rounding, at any norm whose logits are finite. Cost: O(L (band + sinks + 64)
     (d + e)); memory, the result and a few blocks of 64 × 512 logits, and with a mask q, k and v in
-    another order. Source: Nguyen et al. (2021), near
-    field; sinks, Xiao et al. (2023), §3.2. Differs from the paper: −∞ outside the band, where
-    softmax(band(·)) read as written has logit 0; and no L × L array, which its code holds.
+    another order. Source: Nguyen et al. (2021), near field; sinks, Xiao et al. (2023), §3.2.
+    Differs from the paper: −∞ outside the band, where softmax(band(·)) read as written has logit 0;
+    and no L × L array, which its code holds.
     """
     q, k, v, key_mask, _ = check_attention(q, k, v, key_mask)
     xp = array_api_compat.array_namespace(q)
@@ -81,22 +81,20 @@ def near_field(
         for _, rows in _near_rows(xp, q, k, v, key_mask, near, causal):
             yield rows.Sz
 
-    def attend(*arguments):
-        return each_head(sums, *arguments, work_per_head=_work(q.shape[-2], near))
-
-    return _shown_first(attend, q, k, v, key_mask, causal)
+    return _counted(sums, q, k, v, key_mask, near, causal)
 
 
-def _shown_first(attend, q, k, v, key_mask, causal):
-    """attend(q, k, v, key_mask) of tokens in order of counting, those shown before those hidden."""
+def _counted(sums, q, k, v, key_mask, near, causal, far=None):
+    """`each_head` of sums, with tokens in the order of counting: those shown, then those hidden."""
+    attend = functools.partial(each_head, sums, work_per_head=_work(q.shape[-2], near))
     if key_mask is None:
-        return attend(q, k, v, None)
+        return attend(q, k, v, None, far)
     xp = array_api_compat.array_namespace(q)
     hidden = xp.astype(~key_mask, xp.int32)
     at = xp.cumulative_sum(xp.ones_like(hidden), axis=-1)
     order = xp.argsort(at + hidden * q.shape[-2], axis=-1)  # (..., L)
     q, k, v = (_rows_at(xp, x, order) for x in (q, k, v))
-    rows = attend(q, k, v, xp.take_along_axis(key_mask, order, axis=-1))
+    rows = attend(q, k, v, xp.take_along_axis(key_mask, order, axis=-1), far)
     rows = _rows_at(xp, rows, xp.argsort(order, axis=-1))
     if not causal:
         return rows
@@ -201,10 +199,7 @@ def joint_attention(
     def sums(q, k, v, key_mask, _):
         return _mean_key_rows(q, k, v, key_mask, near, causal)
 
-    def attend(*arguments):
-        return each_head(sums, *arguments, work_per_head=_work(q.shape[-2], near))
-
-    return _shown_first(attend, q, k, v, key_mask, causal)
+    return _counted(sums, q, k, v, key_mask, near, causal)
 
 
 def joint_favor_attention(
@@ -381,10 +376,7 @@ def _joint(logs, q, k, v, key_mask, far, near, causal):
         for part, exact in _near_rows(xp, q, k, v, key_mask, near, causal):
             yield added(xp, exact, State(rows.c[..., part], rows.Sz[..., part, :])).Sz
 
-    def attend(*arguments):
-        return each_head(sums, *arguments, far, work_per_head=_work(q.shape[-2], near))
-
-    return _shown_first(attend, q, k, v, key_mask, causal)
+    return _counted(sums, q, k, v, key_mask, near, causal, far)
 
 
 def _past_rows(xp, logs, q, k, v, key_mask, far, band, sinks=0):

@@ -226,11 +226,10 @@ def forward(
     embedding. Tokens are 0 to vocabulary − 1; others are refused only on NumPy: CuPy silently takes
     another row. attend: replaces the attention of each block, a function attend(q, k, v, layer, *,
     causal, key_mask) with q, k, v and its result (..., heads, L, d), `layer` the block's parameters
-    and key_mask (..., 1, L) or None.
-    Shape: (..., L, vocabulary); rows of exp sum to 1. Error: exact for "softmax"; else that of
-    `favor_attention` in each block. Cost: O(L width (depth width + vocabulary)), and attention.
-    Source: Vaswani et al. (2017). Differs from the paper: layer norm comes first (Xiong et al.,
-    2020).
+    and key_mask (..., 1, L) or None. Shape: (..., L, vocabulary); rows of exp sum to 1. Error:
+    exact for "softmax"; else that of `favor_attention` in each block. Cost: O(L width (depth width
+    + vocabulary)), and attention. Source: Vaswani et al. (2017). Differs from the paper: layer norm
+    comes first (Xiong et al., 2020).
     """
     check_kind(config, Config, "config")
     xp, n = check_token_ids(tokens, key_mask, config.vocabulary), config.width

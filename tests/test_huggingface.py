@@ -14,6 +14,7 @@ from performer_course import card
 torch = pytest.importorskip("torch", reason="checked where torch is", exc_type=ImportError)
 of = pytest.importorskip("transformers", reason="checked where it is", exc_type=ImportError)
 
+from performer_course import huggingface  # noqa: E402
 from performer_course.huggingface import constant_cache, register, store_heads  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -60,21 +61,22 @@ def test_the_logits_are_those_under_a_mask_of_pairs(exact):
     model, x = decoder(), texts()
     register("near_far", window=WINDOW, sinks=SINKS, exact_layers=exact)
     i, j = torch.arange(TOKENS)[:, None], torch.arange(TOKENS)
-    near = (j <= i) & ((j > i - WINDOW) | (j < SINKS))
+    near = {"attention_mask": ((j <= i) & ((j > i - WINDOW) | (j < SINKS)))[None, None]}
     model.set_attn_implementation("sdpa")
-    layers = model.model.layers
-    for layer in {0, 1, 2} - {*exact}:  # these see the mask of pairs
-        layers[layer].register_forward_pre_hook(
-            lambda _, args, kwargs: (args, kwargs | {"attention_mask": near[None, None]}),
-            with_kwargs=True,
-        )
+    layers, keep = [model.model.layers[n] for n in {0, 1, 2} - {*exact}], {"with_kwargs": True}
+    hooks = [x.register_forward_pre_hook(lambda _, a, b: (a, b | near), **keep) for x in layers]
     expected = model(x).logits
-    for layer in layers:
-        layer._forward_pre_hooks.clear()
+    for hook in hooks:
+        hook.remove()
     exactly = model(x).logits
     assert ((expected - exactly).abs().max() > 1) == (len(exact) < 3)
     model.set_attn_implementation("near_far")
     close(model(x).logits, expected)
+    state = of.DynamicCache(config=model.config)
+    parts = [
+        model(part, past_key_values=state).logits for part in x.split([3] + 17 * [1] + [40], 1)
+    ]
+    close(torch.cat(parts, dim=1), expected)
 
 
 @pytest.mark.parametrize("cache", ["none", "dynamic", "static", "constant"])
@@ -129,13 +131,13 @@ def test_packed_texts_are_each_as_alone():
 
 def test_layers_with_a_window_of_their_own_stay_as_they_are():
     sizes = {"sliding_window": 5, "use_sliding_window": True, "max_window_layers": 2}
-    model, x = decoder("Qwen2", **sizes), texts()
-    register("near_far", window=2 * TOKENS)
-    found = model(x).logits
-    cached = model.generate(x, max_new_tokens=9, past_key_values=constant_cache(model))
+    model, (x, mask) = decoder("Qwen2", **sizes), padded(LEFT, "left")
+    register("near_far", window=3, sinks=0, exact_layers={0, 1})
+    found, options = model(x, attention_mask=mask).logits, {"max_new_tokens": 9}
+    cached = model.generate(texts(), **options, past_key_values=constant_cache(model))
     model.set_attn_implementation("sdpa")
-    close(found, model(x).logits)
-    assert torch.equal(cached, model.generate(x, max_new_tokens=9))
+    close(found[mask == 1], model(x, attention_mask=mask).logits[mask == 1])
+    assert torch.equal(cached, model.generate(texts(), **options))
 
 
 def test_bfloat16_is_as_near_to_float32_as_exact_attention_is():
@@ -184,11 +186,17 @@ def test_what_a_window_would_leave_out_is_refused_by_name():
     refused("attention_mask must be boolean", decoder(), x, attention_mask=added)
     ahead = torch.ones(3, 1, TOKENS, TOKENS, dtype=torch.bool).tril(2)
     refused("shows later keys", decoder(), x, attention_mask=ahead)
+    sees = {"mask_function": lambda b, h, q, k: k <= q + 1, "allow_is_causal_skip": False}
+    refused("shows later keys", huggingface._mask, 1, 3, 3, **sees)
     for wrong in ({"window": 0}, {"window": 8, "sinks": -1}, {"window": 8, "exact_layers": [-1]}):
         refused(f"^{[*wrong][-1]} must be an integer", register, **wrong)
     refused("name must be new to transformers, got 'sdpa'", register, "sdpa", window=8)
     refused("model must have an attention of `register`", constant_cache, decoder(name="sdpa"))
     refused(r"layers must have attention, got \[7\]", store_heads, decoder(), x, [0, 7])
+    twice = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "pad_token_id": 0}
+    twice |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "vocab_size": 50}
+    both = of.BartForConditionalGeneration(of.BartConfig(**twice)).eval()
+    refused("got two in layer 0", store_heads, both, x, [0])
 
 
 def test_a_constant_cache_refuses_what_it_no_longer_holds():
@@ -219,15 +227,6 @@ def test_stored_heads_are_what_the_card_reads(tmp_path):
     assert model.config._attn_implementation == "near_far"
     q, k, v = card._read(paths[1])
     assert (q.shape, k.shape, v.shape) == ((6, TOKENS, 8), (2, TOKENS, 8), (2, TOKENS, 8))
-    scores = {}
-
-    def hook(module, args, kwargs):
-        scores["module"] = module.scaling
-        return args, kwargs
-
-    model.model.layers[2].self_attn.register_forward_pre_hook(hook, with_kwargs=True)
-    model(texts())
-    assert scores["module"] == 2**-0.5
     plain = decoder("Gemma2", head_dim=8, query_pre_attn_scalar=8, attn_logit_softcapping=None)
     other = card._read(store_heads(plain, texts(), [0], tmp_path)[0])
     first = card._read(store_heads(model, texts(), [0], tmp_path)[0])
@@ -236,8 +235,14 @@ def test_stored_heads_are_what_the_card_reads(tmp_path):
     assert rows["window"][3].shape == (1, 6)
 
 
-def test_a_name_that_is_registered_again_holds_the_last():
-    model, x = decoder(), texts()
-    exact = model(x).logits
-    register("near_far", window=3, sinks=0)
-    assert (model(x).logits - exact).abs().max() > 1
+def test_a_model_of_parts_keeps_the_attention_of_each(tmp_path):
+    text = SIZES | {"num_hidden_layers": 1, "head_dim": 8, "layer_types": ["full_attention"]}
+    vision = {"num_hidden_layers": 1, "hidden_size": 48, "image_size": 14, "patch_size": 7}
+    config = of.Gemma3Config(text_config=text, vision_config=vision, image_token_index=49)
+    model = of.Gemma3ForConditionalGeneration(config).eval()
+    register("near_far", window=WINDOW)
+    model.set_attn_implementation({"text_config": "near_far"})
+    store_heads(model, texts()[:1] % 49, [0], tmp_path)
+    parts = model.config, model.config.text_config
+    assert [part._attn_implementation for part in parts] == ["sdpa", "near_far"]
+    assert constant_cache(model).layers[0].near["band"] == WINDOW - 1

@@ -35,7 +35,6 @@ from tools.setting import ENVIRONMENT, METADATA, NOTEBOOKS, ROOT
 
 BUDGET = 600_000  # bytes per lesson; GitHub shows one of up to a million
 NUMBER = re.compile(r"(?<![\w.])[-−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
-LISTED = 8  # changes of one cell
 
 
 class BuildError(RuntimeError):
@@ -122,9 +121,8 @@ def changes(nb: nbformat.NotebookNode, previous: nbformat.NotebookNode) -> list[
                     if a[p:q] != b[r:t]
                 ]
             if pairs:
-                said = ", ".join(f"{x or 'none'} → {y or 'none'}" for x, y in pairs[:LISTED])
-                more = f" and {len(pairs) - LISTED} more" if len(pairs) > LISTED else ""
-                found.append(f"§{section}, cell {cell.number}: {said}{more}")
+                said = ", ".join(f"{x or 'none'} → {y or 'none'}" for x, y in pairs)
+                found.append(f"§{section}, cell {cell.number}: {said}")
     return found
 
 

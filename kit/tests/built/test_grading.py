@@ -212,7 +212,12 @@ def graded(tmp_path_factory):
             nbformat.write(nb, path)
         else:
             path.with_name(change).write_text("{")
-    said = nbgrader(folder, "autograde", SHEET, code=1)
+    own = folder.parent / "profile_default/startup/00.py"  # the grader's: no cell runs under it
+    own.parent.mkdir(parents=True)
+    own.write_text("import os; os._exit(1)")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IPYTHONDIR", str(folder.parent))
+        said = nbgrader(folder, "autograde", SHEET, code=1)
     nbgrader(folder, "generate_feedback", SHEET)
     return folder, marks(folder), dict(re.findall(r"\] submitted/(\w+)/lesson01 (.+)", said))
 
