@@ -331,8 +331,8 @@ show(
 # - *near*, from the speech model, attends to moments close to its own;
 # - *spread*, also from the speech model, spreads its weight over a large part of the recording.
 #
-# How can the *near* head tell which keys are near? A token's vector, or a rotation of its query and key, depends on its
-# position (lesson 07). So a score can fall with the distance.
+# How can the *near* head tell which keys are near? Queries and keys may depend on their positions (lesson 07), so a
+# score can fall with the distance.
 #
 # How many keys does a query attend to, if none of the weights is zero? The *effective number of keys* of query $i$ is
 # $1/\sum_j w_{ij}^2$. If $n$ keys share the weight equally, the sum is $n \cdot 1/n^2 = 1/n$, so the effective number
