@@ -36,7 +36,7 @@ from performer_course.figures import COLORS, show
 # - one *mean key* represents all the remaining keys, or each of these is represented by the nearest of a few cluster
 #   *centres* (lesson 14);
 # - *clustered queries* go the other way round, where nothing is causal: only a few centres of the queries attend, to all
-#   keys, and each query takes the output of the nearest centre ([Vyas et al., 2020](references.md#vyas-2020));
+#   keys, and each query takes the output of the nearest centre ([Vyas et al. (2020)](references.md#vyas-2020));
 # - *Taylor features* replace $e^t$ by $1 + t$ or by $1 + t + \frac12 t^2$ (lesson 10);
 # - *positive features* use $m$ random directions (lesson 09);
 # - $\operatorname{mean}(V)$ gives every key the same weight, and is the baseline.
