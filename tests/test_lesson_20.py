@@ -67,6 +67,19 @@ def test_comba_erases_what_the_state_says_before_the_gate(lesson):
     np.testing.assert_allclose(lesson["by_hand"](k, k, v, beta, token, p)[0], S)
 
 
+def test_rwkv_7_changes_two_directions_per_token_and_takes_two_steps_of_the_line():
+    rng, S = np.random.default_rng(3), np.ones((6, 3))
+    k, kk, (a, w), v = *unit(rng, 2, 40, 6), rng.uniform(0.3, 1, (2, 40, 6)), unit(rng, 40, 3)
+    pairs = (a * kk, k), (0 * v, v), (np.log(w), 0 * k), (kk / w, 0 * k)
+    k2, v2, gate, p = (np.stack(pair, axis=1).reshape(80, -1) for pair in pairs)
+    found, _ = recurrent.recurrence(k2, k2, v2, np.ones(80), gate, erase=p, state=S)
+    for i in range(40):  # as its authors' program in NumPy
+        change = np.outer(k[i], v[i]) - np.outer(a[i] * kk[i], kk[i] @ S)
+        assert np.linalg.matrix_rank(change) == 2
+        S = w[i, :, None] * S + change
+    np.testing.assert_allclose(found, S)
+
+
 # Levels
 
 
@@ -128,9 +141,8 @@ def test_equal_rows_cure_positive_features_of_long_keys_and_no_features_help_sho
 
 
 def test_with_its_strength_chosen_the_delta_rule_is_level_with_adding_or_ahead(recall):
-    recall["trial"], *recall["judges"] = (
-        recall["tasks"](np.random.default_rng([4, i])) for i in range(6)
-    )
+    sets = (recall["tasks"](np.random.default_rng([4, i])) for i in range(6))
+    recall["trial"], *recall["judges"] = sets
 
     def read(task, name, rule=None):
         return recall["judged"](task, rule or name, recall["RULES"][name])[1]
