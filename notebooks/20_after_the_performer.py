@@ -246,8 +246,8 @@ turns = np.round(np.arctan2(-y, x) / (2 * angle)) % 3
 print("two steps per token count the ones modulo 3:", bool((turns == np.cumsum(bits) % 3).all()))
 
 # %% [markdown]
-# Such a state tracks the *parity* of the ones, in a text of any length, which takes a negative factor
-# ([Grazzi et al., 2024](references.md#grazzi-2024)). With $\|k\| = 1$ and $\beta = 2$, the matrix
+# Such a state tracks the *parity* of the ones, in a text of any length, which in finite precision takes a
+# negative factor, as [Grazzi et al. (2024)](references.md#grazzi-2024) prove. With $\|k\| = 1$ and $\beta = 2$, the matrix
 # $1 - 2kk^\top$ is a *Householder reflection* (lesson 05), and this suggests the next idea. *DeltaProduct* (Siems et
 # al., 2025) takes several steps per token, each with a key of its own, so that a token multiplies the state by a
 # product of such matrices. Two reflections make a rotation. In the cell above, each 1 rotates a state of two rows by a
@@ -471,9 +471,9 @@ show(
 # ## Where it breaks
 #
 # - The delta rule needs $0 \le \beta\|k\|^2 \le 2$, and an erasing key that is not along $k$ may let the state grow.
-# - Not every model fits the line. RWKV-7 ([Peng et al., 2025](references.md#peng-2025)) erases along one vector and
-#   writes along another, which takes two steps of the line per token. In Mamba-3
-#   ([Lahoti et al., 2026](references.md#lahoti-2026)) gates also rotate, and a token also writes the pair before its own.
+# - Not every model fits the line. RWKV-7, by [Peng et al. (2025)](references.md#peng-2025), erases along one vector and
+#   writes along another, which takes two steps of the line per token. In Mamba-3, by
+#   [Lahoti et al. (2026)](references.md#lahoti-2026), gates also rotate, and a token also writes the pair before its own.
 # - Nothing was timed here, so this lesson does not say which length of a chunk is fast.
 # - Whichever rule you choose, the size of the state is fixed. [Lesson 21](21_what_a_state_recalls.ipynb) counts what
 #   fits in.
