@@ -526,10 +526,11 @@ show(
 # %% [markdown]
 # ## 5. Sink tokens
 #
-# The weights of a row must sum to one, even if its query finds nothing worth fetching. Many large language models learn
-# to put such weight on the first tokens, whatever the query. [Xiao et al. (2023)](references.md#xiao-2023) call these
-# tokens *attention sinks*; *sink tokens* is also common. If the value of a sink is short, its weight adds almost
-# nothing to the output. May a window then leave it out?
+# The weights of a row sum to one even if its query finds nothing worth fetching. Many language models put such weight on
+# the first tokens, which [Xiao et al. (2023)](references.md#xiao-2023) call *attention sinks* (also *sink tokens*).
+# Newer models need them less: [gpt-oss](https://huggingface.co/docs/transformers/model_doc/gpt_oss) adds a learned term
+# per head to the denominator, and [Qiu et al. (2025)](references.md#qiu-2025) gate each head's output. A sink with a
+# short value adds almost nothing to the output. May a window then leave it out?
 #
 # Here is a head made for the purpose: causal, with $L = 1{,}024$ and $d = 64$. Every row after the first puts a given
 # fraction $p$ of its weight on token 0, whose value is a hundredth as long as the others. The rest of the weight is on
