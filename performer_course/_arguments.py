@@ -20,6 +20,7 @@ LOSSY = (np.ma.MaskedArray, np.matrix)
 # in float16, 2e17 in float32, 5e138 in float64), and a value, so that sums are.
 ENTRY_POWER, VALUE_POWER = 0.45, 0.8
 SINGLE = float(np.finfo(np.float32).max)
+SHORTEST, WIDEST = 32, 256  # tokens and numbers of a head that is judged on the host
 # What a module needs beside the package, by the extra of a clone that installs it.
 EXTRAS = {"lessons": "matplotlib pillow", "torch": "torch", "huggingface": "torch transformers"}
 EXTRAS |= {"training": "jax optax tqdm"}
@@ -380,6 +381,26 @@ def check_groups(q, k, v, key_mask, *W_state, names=("q", "k"), width="d", calle
 def check_attention(*arguments, **options):
     """(q, k, v, mask, W or None) of `check_groups`, with equal leading axes: keys are repeated."""
     return check_groups(*arguments, **options, repeat=True)[1:]
+
+
+def check_heads(q, k, v, name=""):
+    """q, k, v of a text as (H, L, d) in float32 on NumPy, with H heads each. Raises: ValueError."""
+    for x, letter in ((q, "q"), (k, "k"), (v, "v")):
+        if not isinstance(x, np.ndarray):
+            raise ValueError(f"{name}{letter} must be a NumPy array, got {type(x).__name__}")
+        check_array(x, name + letter, "L, d", power=0.2, like=np.ones(1, np.float32))
+    q, k, v = (x.reshape(-1, *x.shape[-2:]) if x.ndim == 2 or len(x) == 1 else x for x in (q, k, v))
+    got = f"got {name}q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}"
+    if {q.ndim, k.ndim, v.ndim} != {3} or len(q) % len(k) or k.shape[:2] != (len(v), q.shape[1]):
+        rule = "of one text and one L, the heads of q a multiple of those of k and v"
+        raise ValueError(f"q, k and v must be (L, d) or (heads, L, d), {rule}, {got}")
+    if q.shape[1] < max(SHORTEST, len(q)) or q.shape[2] > WIDEST:
+        sizes = f"{SHORTEST} tokens or more, not fewer than heads, d at most {WIDEST}"
+        turn = "x.reshape(L, heads, d).swapaxes(0, 1) puts the heads first"
+        raise ValueError(f"q must be (heads, L, d), {sizes}, {got}: {turn}")
+    k, v = (np.repeat(x, len(q) // len(k), axis=0) for x in (k, v))
+    check_attention(q, k, v, None, names=(name + "q", name + "k"))
+    return [x.astype(np.float32) for x in (q, k, v)]
 
 
 def check_tokens(q, k) -> None:

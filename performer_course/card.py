@@ -8,23 +8,17 @@ means and centres on; without it, the earlier half serves, and only the later ha
 """
 
 import argparse
-import warnings
-from functools import partial
-from math import comb
 from time import process_time
 from timeit import repeat
 
 import numpy as np
-from scipy.cluster.vq import kmeans2
 
-from ._arguments import check_array, check_attention, check_count, check_number, reading
-from .attention import favor_attention, softmax_attention, taylor_attention, uniform_attention
-from .near_far import joint_attention, near_field
-from .projections import orthogonal
+from . import compare
+from ._arguments import check_heads, check_number, reading
+from .attention import softmax_attention
 
-LARGEST_FILE, SHORTEST, WIDEST, ROUNDING = 2**30, 32, 256, 1e-6  # bytes, tokens, numbers, error
+LARGEST_FILE = 2**30  # bytes
 HOW = "np.savez('head.npz', q=q.float().numpy(), k=k.float().numpy(), v=v.float().numpy())"
-DRAWN = ("window + centres", "positive features")
 
 
 def measure(q, k, v, *, causal=False, sample=None, budget=0.25, draws=3, seed=0) -> dict:
@@ -35,99 +29,24 @@ def measure(q, k, v, *, causal=False, sample=None, budget=0.25, draws=3, seed=0)
     NumPy and float32; neither counts what is done once per head. Make one call at a time: it is the
     time of the whole process, whose warnings are silenced meanwhile. sample: (q, k, v) of these
     heads on another text; without it, the earlier half is the sample, and the later half is judged.
-    errors: normalised, at least 1e-6; where mean(V) is exact, over 1e-6 of the variance of v.
-    Shape: errors (draws, H). Error: few draws. Cost: O(H L² (d + e)). Raises: ValueError.
+    errors: as `compare.rivals`. Shape: errors (draws, H). Error: few draws. Cost: O(H L² (d + e)).
+    Raises: ValueError.
     """
     budget, causal = min(check_number(budget, "budget", above=0), 1.0), bool(causal)
-    draws, seed = check_count(draws, "draws"), check_count(seed, "seed", least=0)
-    if sample is not None and not (isinstance(sample, tuple | list) and len(sample) == 3):
-        raise ValueError("sample must be (q, k, v) of another text")
-    text = _heads(q, k, v)
-    half = 0 if sample else text[0].shape[1] // 2
-    sample = _heads(*sample, "sample ") if sample else [x[:, :half] for x in text]
-    if [x.shape[::2] for x in sample] != [x.shape[::2] for x in text]:
-        got = f"q {text[0].shape}, sample {sample[0].shape}"
-        raise ValueError(f"sample must have the same heads and width as q, k and v, got {got}")
-    early = [x[:, : x.shape[1] // 2] for x in sample]
-    chosen, judged = _errors(sample, early[0].shape[1], causal), _errors(text, half, causal)
-
-    def least(option):  # its error on the later half of the sample, fitted to the earlier
-        return np.minimum(chosen(option[2](*early, np.random.default_rng(seed))), 1).mean()
+    text = check_heads(q, k, v)
+    L = text[0].shape[1]
+    keys = (L + 1) / 2 if causal else L  # that a query sees
+    known = {"causal": causal, "sample": sample, "draws": draws, "seed": seed}
+    rows = compare.rivals(*text, budget=budget * keys, **known)
 
     def seconds(attend):
         return min(repeat(lambda: attend(*text, causal=causal), "", process_time, 5, 1))
 
-    exact, rows = max(seconds(softmax_attention), 1e-9), {}
-    for name, options in _methods(text, causal, budget).items():
-        size, cost, fit = min(options, key=least) if len(options) > 1 else options[0]
-        rngs = np.random.default_rng(seed).spawn(draws if name in DRAWN else 1)
-        attends = [fit(*sample, rng) for rng in rngs]
-        rows[name] = size, cost, seconds(attends[0]) / exact, np.array([*map(judged, attends)])
-    return rows
-
-
-def _methods(text, causal, budget):
-    """{name, simplest first: [(size, cost, fit), …]}; fit(q, k, v, rng), of a sample: attention."""
-    (_, L, d), e = text[0].shape, text[2].shape[2]
-    b = np.arange(L)
-    seen = 1 + (2 - causal) * b * (1 - (b + 1) / (2 * L))  # keys per query, b on each side
-    keys, centre = budget * seen[-1], (2 * d + e) / (d + e)  # a key also looks for its centre
-    m = max(1, int(keys / 2))
-
-    def near(part, sinks=0, mean=0, C=0):  # a window of `part` keys per query
-        band = max(0, (seen <= part).sum() - 1)
-        size = f"keys {1 + (2 - causal) * band}" + f", sinks {sinks}" * (sinks > 0)
-        attend = partial(joint_attention if mean or C else near_field, band=band, sinks=sinks)
-        cost = (seen[band] + sinks + mean + C * centre) / seen[-1]
-        if not C:
-            return size, cost, lambda *sample: attend
-        return f"{size}, centres {C}", cost, partial(_with_centres, attend, C)
-
-    def about(shift, attend):  # softmax attention does not see a shift of all keys
-        return lambda q, k, v, **how: attend(q, k - shift[:, None], v, **how)
-
-    def taylor(degree):
-        F, attend = comb(d + degree, degree), partial(taylor_attention, degree=degree)
-        cost = 2 * F * (1 + e) / (d + e) / seen[-1]
-        return [(f"features {F}", cost, lambda q, k, v, rng: about(k.mean(axis=1), attend))]
-
-    def drawn(q, k, v, rng):
-        attend = partial(favor_attention, W=orthogonal(rng, m, d).astype(q.dtype))
-        return about(q.mean(axis=1) + k.mean(axis=1), attend)
-
-    some = [n for n in (1, 4, 16) if n < keys - 1] or [1]
-    split = [(max(1, p * keys), n) for p in (0, 0.25, 0.5, 0.75) for n in (0, 4)]
-    split = [(part, n, 0, int((keys - part - n) / centre)) for part, n in split]
+    exact = max(seconds(softmax_attention), 1e-9)
     return {
-        "mean(V)": [("all keys", e / (d + e) / seen[-1], lambda *sample: uniform_attention)],
-        "window": [near(keys)],
-        "window + sinks": [near(keys - n, n) for n in some],
-        "window + mean key": [near(keys - 1, mean=1)],
-        "window + sinks + mean key": [near(keys - n - 1, n, 1) for n in some],
-        **{f"Taylor, degree {p}": taylor(p) for p in (1, 2)},
-        "window + centres": [near(*x) for x in split if x[-1] > 0] or [near(1, C=1)],
-        "positive features": [(f"features {m}", 2 * m / seen[-1], drawn)],
+        name: (row.size, row.cost / keys, seconds(row.attends[0]) / exact, row.errors)
+        for name, row in rows.items()
     }
-
-
-def _with_centres(attend, C, q, k, v, rng):
-    """attend with C cluster centres of the keys of each head: (H, C, d)."""
-    keys = k + ROUNDING * np.abs(k).max() * rng.normal(size=k.shape)  # no two are the same
-    with warnings.catch_warnings(action="ignore"):  # a cluster may become empty
-        centres = [kmeans2(x, min(C, len(x)), minit="++", seed=rng)[0] for x in keys]
-    return partial(attend, centres=np.array(centres, dtype=k.dtype))
-
-
-def _errors(text, first, causal):
-    """The function of an attention that gives its errors on the rows of a text from `first` on."""
-    exact = softmax_attention(*text, causal=causal).astype(float)
-
-    def squared(attend):
-        return ((attend(*text, causal=causal) - exact)[:, first:] ** 2).sum((1, 2))
-
-    spread = (exact.shape[1] - first) * text[2].astype(float).var(axis=1).sum(axis=1)
-    unit = np.maximum(squared(uniform_attention), ROUNDING * spread)
-    return lambda attend: np.maximum(squared(attend) / np.where(unit, unit, np.inf), ROUNDING)
 
 
 def verdict(rows: dict, *, budget=0.25, bar=0.1, faster=0.9) -> str:
@@ -152,26 +71,6 @@ def verdict(rows: dict, *, budget=0.25, bar=0.1, faster=0.9) -> str:
         return f"keep exact attention: {why}; the best is {told}"
     some = f", on heads {good[best]}; keep exact attention on the others"
     return told + some * (most < len(errors[best]))
-
-
-def _heads(q, k, v, name=""):
-    """q, k, v of a text as (H, L, d) in float32, with H heads each. Raises: ValueError."""
-    for x, letter in ((q, "q"), (k, "k"), (v, "v")):
-        if not isinstance(x, np.ndarray):
-            raise ValueError(f"{name}{letter} must be a NumPy array, got {type(x).__name__}")
-        check_array(x, name + letter, "L, d", power=0.2, like=np.ones(1, np.float32))
-    q, k, v = (x.reshape(-1, *x.shape[-2:]) if x.ndim == 2 or len(x) == 1 else x for x in (q, k, v))
-    got = f"got {name}q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}"
-    if {q.ndim, k.ndim, v.ndim} != {3} or len(q) % len(k) or k.shape[:2] != (len(v), q.shape[1]):
-        rule = "of one text and one L, the heads of q a multiple of those of k and v"
-        raise ValueError(f"q, k and v must be (L, d) or (heads, L, d), {rule}, {got}")
-    if q.shape[1] < max(SHORTEST, len(q)) or q.shape[2] > WIDEST:
-        sizes = f"{SHORTEST} tokens or more, not fewer than heads, d at most {WIDEST}"
-        turn = "x.reshape(L, heads, d).swapaxes(0, 1) puts the heads first"
-        raise ValueError(f"q must be (heads, L, d), {sizes}, {got}: {turn}")
-    k, v = (np.repeat(x, len(q) // len(k), axis=0) for x in (k, v))
-    check_attention(q, k, v, None, names=(name + "q", name + "k"))
-    return [x.astype(np.float32) for x in (q, k, v)]
 
 
 def _read(path):

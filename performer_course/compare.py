@@ -1,20 +1,40 @@
-"""How the lessons measure an attention's error, and features fitted to data.
+"""How the course compares attentions: an error, one bench of rivals, and features fitted to data.
 
 q: (..., L, d), k: (..., S, d), v: (..., S, e), on the device; samples and everything computed from
-them are on the host. `card` uses all of this on one head.
+them are on the host. `card` puts the bench to use on heads of one's own.
 """
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from math import comb
+from typing import NamedTuple
 
 import array_api_compat
 import numpy as np
 from jaxtyping import Bool, Float
+from scipy.cluster.vq import kmeans2
 
-from . import attention, theory
-from ._arguments import check_array, check_attention, check_finite, check_shape
+from . import theory
+from ._arguments import (
+    check_array,
+    check_attention,
+    check_count,
+    check_finite,
+    check_heads,
+    check_number,
+    check_shape,
+)
 from ._shapes import Array
+from .attention import favor_attention, softmax_attention, taylor_attention, uniform_attention
 from .backend import to_host
+from .near_far import joint_attention, near_field
+from .projections import orthogonal
 
 # Bound on samples and directions, so that products of four are finite: 2e40 on the host.
 SAMPLE_POWER = 0.132
+ROUNDING = 1e-6  # the least error that float32 lets one tell from 0
+DRAWN = "window + centres", "clustered queries", "positive features"  # each draw is another
 
 
 def normalised_error(
@@ -34,7 +54,7 @@ def normalised_error(
     check_array(v, "v", "S, e")
     check_shape(exact, "exact", (..., "L", v.shape[-1]), v, "v", like=exact)
     check_shape(output, "output", exact.shape, exact, "exact", power=1.0)
-    baseline = attention.uniform_attention(exact, v, v, causal=causal, key_mask=key_mask)
+    baseline = uniform_attention(exact, v, v, causal=causal, key_mask=key_mask)
     arrays = (np.asarray(to_host(x), dtype=float) for x in (output, exact, baseline))
     output, exact, baseline = arrays
     check_finite(output, "output")
@@ -107,3 +127,154 @@ def fitted_directions(
     b = W**2 * (1 - 1 / rho) / 2 + np.log((1 + 1 / rho) / 2) - 2 * wide * s - s**2
     b = b.sum(axis=-1, keepdims=True) / 2 + 0.5
     return np.concatenate([wide + s, b], axis=-1)
+
+
+class Rival(NamedTuple):
+    """A cheap attention, sized to a budget and tuned on a sample: a row of the bench.
+
+    cost: keys per query, a key being d + e multiplications. parameters: numbers that a head keeps
+    for all texts. attends: attend(q, k, v, causal=…) of each draw. errors: (draws, H), on the text.
+    """
+
+    size: str
+    cost: float
+    parameters: int
+    attends: list[Callable]
+    errors: np.ndarray
+
+
+def rivals(q, k, v, *, budget, causal=False, sample=None, draws=3, seed=0) -> dict[str, Rival]:
+    """{method: Rival}, simplest first: the bench on which the course compares its methods.
+
+    mean(V); a window, alone, with sinks, a mean key, both, or centres of the sample's keys; Taylor
+    features; if not causal, the output of the nearest centre of the sample's queries; positive
+    features. Of heads q (H, L, d), k, v (G, L, d), G dividing H. Each takes at most `budget` keys
+    per query, from 4 on, except for Taylor features, whose number is fixed. sample: (q, k, v) of
+    these heads on another text, whose later half chooses sizes, fitted to its earlier half; without
+    it, the earlier half is the sample, and the later half is judged. Features see keys k − s, s the
+    mean key, for positive ones mean q + mean k: the text's own or, if causal, the sample's. errors:
+    `normalised_error`, at least 1e-6; where mean(V) is exact, over 1e-6 of the variance of v.
+    Shape: errors (draws, H). Error: few draws. Cost: O(H L² (d + e)): it measures, and saves
+    nothing. Raises: ValueError. Source: Vyas et al. (2020), §3.2, clustered queries; the bench,
+    this course.
+    """
+    budget, causal = check_number(budget, "budget", above=0), bool(causal)
+    draws, seed = check_count(draws, "draws"), check_count(seed, "seed", least=0)
+    if sample is not None and not (isinstance(sample, tuple | list) and len(sample) == 3):
+        raise ValueError("sample must be (q, k, v) of another text")
+    text = check_heads(q, k, v)
+    half = 0 if sample else text[0].shape[1] // 2
+    sample = check_heads(*sample, "sample ") if sample else [x[:, :half] for x in text]
+    if [x.shape[::2] for x in sample] != [x.shape[::2] for x in text]:
+        got = f"q {text[0].shape}, sample {sample[0].shape}"
+        raise ValueError(f"sample must have the same heads and width as q, k and v, got {got}")
+    early = [x[:, : x.shape[1] // 2] for x in sample]
+    chosen, judged = _judge(sample, early[0].shape[1], causal), _judge(text, half, causal)
+
+    def least(option):  # its error on the later half of the sample, fitted to the earlier
+        return np.minimum(chosen(option[3](*early, np.random.default_rng(seed))), 1).mean()
+
+    rows = {}
+    for name, options in _methods(text, causal, budget).items():
+        *of, fit = min(options, key=least) if len(options) > 1 else options[0]
+        rngs = np.random.default_rng(seed).spawn(draws if name in DRAWN else 1)
+        attends = [fit(*sample, rng) for rng in rngs]
+        rows[name] = Rival(*of, attends, np.array([*map(judged, attends)]))
+    return rows
+
+
+def _methods(text, causal, budget):
+    """{name: [(size, cost, parameters, fit), …]}; fit(q, k, v, rng), of a sample: attention."""
+    (_, L, d), e = text[0].shape, text[2].shape[2]
+    b = np.arange(L)
+    seen = 1 + (2 - causal) * b * (1 - (b + 1) / (2 * L))  # keys per query, b on each side
+    keys, centre = min(budget, seen[-1]), (2 * d + e) / (d + e)  # one looks for its centre
+    m, n = max(1, int(keys / 2)), max(1, int(keys / centre))
+
+    def near(part, sinks=0, mean=0, C=0):  # a window of `part` keys per query
+        band = max(0, (seen <= part).sum() - 1)
+        size = f"keys {1 + (2 - causal) * band}" + f", sinks {sinks}" * (sinks > 0)
+        attend = partial(joint_attention if mean or C else near_field, band=band, sinks=sinks)
+        cost = seen[band] + sinks + mean + C * centre
+        if not C:
+            return size, cost, 0, lambda *sample: attend
+        return f"{size}, centres {C}", cost, C * d, partial(_with_centres, attend, C)
+
+    def taylor(degree):
+        F, attend = comb(d + degree, degree), partial(taylor_attention, degree=degree)
+        cost = 2 * F * (1 + e) / (d + e)
+        return [(f"features {F}", cost, d * causal, partial(_about, attend, _mean_key))]
+
+    def drawn(q, k, v, rng):
+        attend = partial(favor_attention, W=orthogonal(rng, m, d).astype(q.dtype))
+        return _about(attend, _mean_pair, q, k)
+
+    some = [n for n in (1, 4, 16, 32, 64) if n < keys - 1] or [1]
+    split = [(max(1, p * keys), n) for p in (0, 0.25, 0.5, 0.75) for n in (0, 4)]
+    split = [(part, n, 0, int((keys - part - n) / centre)) for part, n in split]
+    clustered = [(f"centres {n}", n * centre, n * d, partial(_clustered, n))]
+    return {
+        "mean(V)": [("all keys", e / (d + e), 0, lambda *sample: uniform_attention)],
+        "window": [near(keys)],
+        "window + sinks": [near(keys - n, n) for n in some],
+        "window + mean key": [near(keys - 1, mean=1)],
+        "window + sinks + mean key": [near(keys - n - 1, n, 1) for n in some],
+        **{f"Taylor, degree {p}": taylor(p) for p in (1, 2)},
+        "window + centres": [near(*x) for x in split if x[-1] > 0] or [near(1, C=1)],
+        **({} if causal else {"clustered queries": clustered}),
+        "positive features": [(f"features {m}", 2 * m, d * (m + causal), drawn)],
+    }
+
+
+def _mean_key(q, k):
+    return k.mean(axis=-2, keepdims=True)
+
+
+def _mean_pair(q, k):
+    return q.mean(axis=-2, keepdims=True) + k.mean(axis=-2, keepdims=True)
+
+
+def _about(attend, shift, q, k, *_):
+    """attend, of keys less shift(q, k): of the text itself or, if causal, of this sample."""
+    known = shift(q, k)  # softmax attention does not see a shift of all keys
+
+    def shifted(q, k, v, causal=False):
+        return attend(q, k - (known if causal else shift(q, k)), v, causal=causal)
+
+    return shifted
+
+
+def _with_centres(attend, C, q, k, v, rng):
+    return partial(attend, centres=_centres(k, C, rng))
+
+
+def _clustered(C, q, k, v, rng):
+    """Attention of C centres of queries; each query takes the output of the nearest."""
+    centres = _centres(q, C, rng)
+
+    def attend(q, k, v, causal=False):
+        nearest = q @ centres.swapaxes(-1, -2) - (centres**2).sum(-1)[..., None, :] / 2
+        outputs = softmax_attention(centres, k, v)
+        return np.take_along_axis(outputs, nearest.argmax(-1)[..., None], axis=-2)
+
+    return attend
+
+
+def _centres(x, C, rng):
+    """C cluster centres of the rows of each head: (H, C, d)."""
+    rows = x + ROUNDING * np.abs(x).max() * rng.normal(size=x.shape)  # no two are the same
+    with warnings.catch_warnings(action="ignore"):  # a cluster may become empty
+        found = [kmeans2(y, min(C, len(y)), minit="++", seed=rng)[0] for y in rows]
+    return np.array(found, dtype=x.dtype)
+
+
+def _judge(text, first, causal):
+    """The function of an attention that gives its errors on the rows of a text from `first` on."""
+    exact = softmax_attention(*text, causal=causal).astype(float)
+
+    def squared(attend):
+        return ((attend(*text, causal=causal) - exact)[:, first:] ** 2).sum((1, 2))
+
+    spread = (exact.shape[1] - first) * text[2].astype(float).var(axis=1).sum(axis=1)
+    unit = np.maximum(squared(uniform_attention), ROUNDING * spread)
+    return lambda attend: np.maximum(squared(attend) / np.where(unit, unit, np.inf), ROUNDING)

@@ -1,10 +1,12 @@
-"""Errors over mean(V), moments, and directions fitted to a head."""
+"""Errors over mean(V), the bench of rivals, moments, and directions fitted to a head."""
+
+import re
 
 import array_api_strict
 import numpy as np
 import pytest
 
-from performer_course import attention, compare, features, projections, theory
+from performer_course import attention, compare, features, near_far, projections, theory
 
 RNG = np.random.default_rng(0)
 Q, K = 0.7 * RNG.normal(size=(2, 2, 60, 4)) + np.array([0.3, 0.0, -0.5, 1.0])
@@ -26,6 +28,53 @@ def test_an_error_over_that_of_the_mean_is_a_ratio_of_squares_for_each_head(caus
 def test_values_of_another_library_are_refused_by_name():
     with pytest.raises(ValueError, match="v and exact must be arrays of one library"):
         compare.normalised_error(V, V, array_api_strict.asarray(V))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_rival_costs_its_multiplications_and_is_what_its_name_says(causal):
+    (q, k, v), other = (Q, K, V), (K[:, :50] + 1, Q[:, :50], V[:, 50:0:-1])
+    (L, d, e), how = (60, 4, 3), {"causal": causal}
+    rows = compare.rivals(q, k, v, budget=24, sample=other, draws=2, **how)
+    assert ("clustered queries" in rows) != causal
+    exact, about = attention.softmax_attention(q, k, v, **how), other if causal else (q, k)
+    mean_q, mean_k = (x.mean(axis=1, keepdims=True) for x in about[:2])
+
+    def near(band):  # keys per query
+        return sum(min(i, band) + 1 + (not causal) * min(59 - i, band) for i in range(L)) / L
+
+    for name, (size, cost, parameters, attends, errors) in rows.items():
+        of = {key: int(n) for key, n in re.findall(r"([a-z]+) (\d+)", size)}
+        band, F = (of.get("keys", 0) - 1) // (2 - causal), of.get("features", 0)
+        C, known = of.get("centres", 0), {"band": band, "sinks": of.get("sinks", 0), **how}
+        keys = near(band) * ("window" in name) + known["sinks"] + ("mean key" in name)
+        keys += C * (2 * d + e) / (d + e)  # each row of a kind looks for its centre
+        keys += e / (d + e) if name == "mean(V)" else 0
+        keys += 2 * F * (1 + e) / (d + e) if "Taylor" in name else 2 * F
+        assert cost == pytest.approx(keys), name
+        assert cost <= 24 or "Taylor" in name
+        assert parameters == C * d + F * d * ("positive" in name) + d * causal * (F > 0), name
+        assert errors.shape == (len(attends), 2) == (2 if name in compare.DRAWN else 1, 2)
+        rngs = np.random.default_rng(0).spawn(2)
+        if name == "mean(V)":
+            output = attention.uniform_attention(q, k, v, **how)
+        elif name == "window + centres":
+            centres = compare._centres(np.float32(other[1]), C, rngs[1])
+            output = near_far.joint_attention(q, k, v, centres=centres.astype(float), **known)
+        elif name == "clustered queries":
+            centres = compare._centres(np.float32(other[0]), C, rngs[1]).astype(float)
+            nearest = ((q[:, :, None] - centres[:, None]) ** 2).sum(axis=-1).argmin(axis=-1)
+            stand_in = np.take_along_axis(centres, nearest[..., None], axis=1)
+            output = attention.softmax_attention(stand_in, k, v)
+        elif name.startswith("window"):
+            mean = "mean" in name
+            output = (near_far.joint_attention if mean else near_far.near_field)(q, k, v, **known)
+        elif F and "Taylor" in name:
+            output = attention.taylor_attention(q, k - mean_k, v, int(name[-1]), **how)
+        else:
+            W = projections.orthogonal(rngs[1], F, d)
+            output = attention.favor_attention(q, k - mean_q - mean_k, v, W, **how)
+        wanted = compare.normalised_error(output, exact, v, **how)
+        assert np.allclose(errors[-1], wanted, rtol=2e-3), name
 
 
 def test_moments_are_those_of_all_pairs_each_set_of_heads_on_its_own():

@@ -76,12 +76,11 @@ SPEECH["attend"] = lambda i, q, k, v: v
 LANGUAGE = {"weights": small_language(), "tokens": np.arange(3, 8), "text": "the thing", "most": 3}
 LANGUAGE |= {"attend": lambda i, q, k, v: q, "memory": language.Cache, "every": 2}
 LANGUAGE |= {"q": draw(4, 5, 3), "k": draw(2, 5, 3), "v": draw(2, 5, 3)}
-HEAD = {"q": draw(5, 3), "k": draw(5, 3), "v": draw(5, 2), "W": draw(6, 3), "s": draw(3)}
+HEAD = {"q": draw(40, 3), "k": draw(40, 3), "v": draw(40, 2), "W": draw(6, 3), "s": draw(3)}
 HEAD |= {"U": np.eye(3), "rho": np.array([0.5, 0.8, 1.0]), "causal": True, "draws": 1, "seed": 3}
-HEAD |= {"output": draw(5, 2), "exact": draw(5, 2), "key_mask": np.arange(5) < 4}
-CARD = HEAD | {"q": draw(40, 3), "k": draw(40, 3), "v": draw(40, 2), "budget": 0.5}
-CARD["sample"] = (draw(36, 3), draw(36, 3), draw(36, 2))
-ROOMS = {"antibody": MODEL, "speech": SPEECH, "language": LANGUAGE, "compare": HEAD, "card": CARD}
+HEAD |= {"output": draw(40, 2), "exact": draw(40, 2), "key_mask": np.arange(40) < 39}
+HEAD |= {"budget": 0.5, "sample": (draw(36, 3), draw(36, 3), draw(36, 2))}
+ROOMS = {"antibody": MODEL, "speech": SPEECH, "language": LANGUAGE, "compare": HEAD, "card": HEAD}
 
 
 def valid(function, rng, share=0.5):

@@ -72,7 +72,7 @@ MADE = {
     "copies a far token": "keep exact attention",
     "offset of 100": "keep exact attention",
     "uniform": "mean(V)",
-    "clusters": "window + centres",
+    "clusters": "clustered queries",
     "moving clusters": "keep exact attention",
     "small scores": "Taylor, degree 1",
 }
@@ -90,7 +90,9 @@ def searched(p, text, sample, causal, budget):
             output = attend(q, k, v, *given, causal=causal, **known)
             errors.append(p.compare.normalised_error(output, exact, v, causal=causal))
 
-    centres = {C: p.card.kmeans2(sample[1], C, minit="++", seed=rng)[0] for C in (4, 8, 16, 32, 64)}
+    centres = {
+        C: p.compare.kmeans2(sample[1], C, minit="++", seed=rng)[0] for C in (4, 8, 16, 32, 64)
+    }
     for band in (0, 2, 5, 10, 20, 30, 40, 50, 60, 67):
         for sinks in (0, 1, 4, 16):
             keys = (2 - causal) * band + 1 + sinks
@@ -107,13 +109,13 @@ def searched(p, text, sample, causal, budget):
 
 @claim("""
     three-times-the-budget: a window of 0.75 of the keys for 0.25
-        card: keys, centre = budget * seen[-1] => keys, centre = 3 * budget * seen[-1]
+        compare: keys, centre = min(budget, => keys, centre = 3 * min(budget,
     sinks-forgotten: a window with sinks is a window
-        card: band=band, sinks=sinks) => band=band, sinks=0)
+        compare: band=band, sinks=sinks) => band=band, sinks=0)
     taylor-not-centred: Taylor's keys keep their mean
-        card: about(k.mean(axis=1), attend) => about(0 * k.mean(axis=1), attend)
+        compare: return k.mean(axis=-2, keepdims=True) => return 0 * k[..., :1, :]
     centres-of-the-judged-text: centres found on the text that they are judged on
-        card: [fit(*sample, rng) => [fit(*text, rng)
+        compare: [fit(*sample, rng) => [fit(*text, rng)
 """)
 def on_made_heads_the_verdict_is_the_best_of_a_search_or_to_keep_exact_attention(p):
     """L = 512, d = 32, a quarter of the multiplications, times not counted: a sink and local keys,
