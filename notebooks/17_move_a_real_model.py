@@ -887,6 +887,10 @@ ROWS += [(f"32 trained, seed {row['seed']}", 64, row) for row in TRAINED if row[
 for label, keys, row in ROWS:
     less = f"{-float(row['ln P less exact']):.3f} ± {float(row['error of ln P less exact']):.3f}"
     print(f"{label:30}{keys:14.0f}{float(row['perplexity']):13.2f}{less:>26}")
+wide, *seeds = (row for _, _, row in ROWS[-3:])
+for row in seeds:  # nearer to each other than the standard error of either
+    apart = abs(float(row["ln P less exact"]) - float(wide["ln P less exact"]))
+    assert apart < min(float(x["error of ln P less exact"]) for x in (row, wide))
 
 # %% [markdown]
 # **In this model an untrained window of 75 keys and a mean key cannot be told from 32 trained directions of its cost:
