@@ -538,8 +538,8 @@ show(
 
 # %% [markdown]
 # **At the same cost a window with a mean key beats one with drawn features in all 46 cases. On the encoder heads even
-# half that window does, at little more than half of that cost.** Each error is the median of six draws. Few directions
-# estimate far weights badly, even after the shift of the keys. Lesson 15 fits the directions to a head.
+# half that window does, at little more than half of that cost.** Errors are medians of six draws. Few directions
+# estimate far weights badly, even with shifted keys. Lesson 15 fits the directions to a head.
 #
 # When do centres beat the mean key? Among the antibody heads, they do on the four that attend least locally. Six starts
 # of k-means give errors that differ by less than a factor of three. But centres suit only keys like those they were
