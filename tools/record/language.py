@@ -21,7 +21,7 @@ from scipy.special import log_softmax, softmax
 from performer_course import data, language
 from performer_course.transformer import join_heads
 from tools.record import language_methods as methods
-from tools.record.language_texts import FILE
+from tools.record.language_texts import FILE, KINDS as OTHER
 from tools.record.shared import with_error, write
 
 L, BLOCK = 2048, 64  # tokens of a window, of which every second is judged; tokens in a mean
@@ -40,7 +40,13 @@ def texts():
 
 
 def windows(weights, part):
-    """{name: tokens (2,049,)} of the windows "train" (8), "choose" (4) or "judge" (6)."""
+    """{name: tokens (2,049,)} of the windows "train" (8), "choose" (4), "judge" or "kinds" (6)."""
+    if part == "kinds":
+        found = json.loads(gzip.decompress(OTHER.read_bytes())).items()
+        found = {name: language.encode(weights, text) for name, text in found}
+        return {
+            f"{name} {i}": x[i * (L + 1) :][: L + 1] for name, x in found.items() for i in (0, 1)
+        }
     n, third = {"train": (4, 0), "choose": (2, 1), "judge": (3, 2)}[part]
     names = [f"window {i}" for i in range(n)] if part == "judge" else [part]
     *prose, third = (language.encode(weights, texts()[x]) for x in (*names, f"reference {third}"))
@@ -135,19 +141,25 @@ def nats_of(weights, tokens, attend):
     return lost(weights, language._vectors(weights, tokens[:-1], attend)[::2], tokens[1::2])
 
 
-def nats(weights):
+def nats(weights, part="judge"):
     """language_nats.csv: nats of each method and window, their differences, and means of blocks."""
-    every = approximations(weights).items()
-    of = {method: functools.partial(nats_of, attend=attend) for method, attend in every}
+    every = approximations(weights)
+    of = {x: functools.partial(nats_of, attend=every[x]) for x in every}
     counts = enumerate(("counts of words", "counts of pairs"), 1)
     of |= {name: functools.partial(by_counts, n=n) for n, name in counts}
-    for method, (window, tokens) in itertools.product(of, windows(weights, "judge").items()):
+    of = of if part == "judge" else {x: of[x] for x in SOME}
+    for method, (window, tokens) in itertools.product(of, windows(weights, part).items()):
         found, exact = (
             kept(f"{window}, {x}", lambda f=of[x], x=tokens: {"lost": f(weights, x)})["lost"]
             for x in (method, "exact")
         )
         blocks = found.reshape(-1, BLOCK // 2).mean(axis=1)
         yield window, method, found.mean(), *with_error(found - exact), *blocks
+
+
+def kinds(weights):
+    """language_kinds.csv: the same of SOME methods on texts of other kinds, two windows of each."""
+    return nats(weights, "kinds")
 
 
 def by_counts(weights, tokens, n):
@@ -236,6 +248,14 @@ def harm(weights):
     for i in range(-1, 30):
         attend = methods.hybrid({*range(30)} - {i}, methods.near(64, 4))
         yield i, *scores(weights, *sequence(weights, 0), attend)
+
+
+def key_heads(weights):
+    """language_key_heads.csv: the same with one key head at a time, of the blocks EXACT."""
+    for i, g in itertools.product(EXACT, range(3)):
+        others = {*range(30)} - {i} | {(i, h) for h in range(3) if h != g}
+        attend = methods.hybrid(others, methods.near(64, 4))
+        yield i, g, *scores(weights, *sequence(weights, 0), attend)
 
 
 def orders():
@@ -368,10 +388,13 @@ def kept_heads(weights):
         np.savez_compressed(data.FOLDER / f"language_{name}.npz", heads=at, **stored)
 
 
+LOST = f"window,method,nats,over exact,se,{','.join(map(str, range(0, L, BLOCK)))}"
 TABLES = {
-    nats: f"window,method,nats,over exact,se,{','.join(map(str, range(0, L, BLOCK)))}",
+    nats: LOST,
+    kinds: LOST,
     errors: "method,block,error,normalised",
     harm: f"block,{','.join(KINDS)}",
+    key_heads: f"block,key head,{','.join(KINDS)}",
     recall: f"sequence,exact blocks,others,{','.join(KINDS)}",
     anatomy: "block,head,first,first 4,last 64,beyond 256,keys,short,exponent,centred",
     sinks: "block,short,which,residual,of the first,of the short",
