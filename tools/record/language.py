@@ -350,6 +350,28 @@ def looking(weights):
         yield from ((block, head, *row) for head, row in rows if row.max() >= 0.1)
 
 
+def single_far_keys(q, k, n=64, sinks=4):
+    """The part of queries with over half of their weight on one key beyond n and the sinks."""
+    j, found = np.arange(q.shape[1]), []
+    for i in np.array_split(j, 8):
+        far = (i[:, None] - j >= n) & (j >= sinks)
+        found.append((weights_of(q, k, i) * far).max(axis=-1) > 0.5)
+    return np.concatenate(found, axis=1).mean(axis=1)
+
+
+def retrieving(weights):
+    """language_retrieving.csv: `single_far_keys` of each head, where facts are asked for or not.
+
+    In sequences 1 to 3, where they are, their mean; in a window to judge by of each kind.
+    """
+    asked, others = [sequence(weights, n)[0] for n in (1, 2, 3)], windows(weights, "judge")
+    texts = *asked, others["prose 0"], others["technical 0"]
+    for block, parts in enumerate(heads(weights, *texts)):
+        found = [single_far_keys(q, k) for q, k, _ in parts]
+        rows = zip(sum(found[:3]) / 3, *found[3:], strict=True)
+        yield from ((block, head, *row) for head, row in enumerate(rows))
+
+
 def said(weights):
     """language_said.json: {prompt: {method: 60 tokens of greedy text}}."""
     tokens, where = sequence(weights, 3)
@@ -399,6 +421,7 @@ TABLES = {
     anatomy: "block,head,first,first 4,last 64,beyond 256,keys,short,exponent,centred",
     sinks: "block,short,which,residual,of the first,of the short",
     looking: "block,head,digit,next",
+    retrieving: "block,head,asked,prose,technical",
 }
 
 
