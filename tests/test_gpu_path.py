@@ -116,9 +116,6 @@ def test_the_benchmark_runs_on_a_bare_machine(tmp_path):
     assert path.exists()
 
 
-# How it is installed
-
-
 def test_no_text_has_the_course_fetched_from_elsewhere():
     """Nothing is published under its name: anybody could take it and put anything there."""
     named = re.compile(rb"performer_course\[|install (?:-\S+ )*['\"]?performer.course\b")

@@ -21,8 +21,6 @@ from tests.speech_model import (
     written,
 )
 
-# The file
-
 
 def test_a_file_of_weights_is_read_exactly(tmp_path):
     """Of each type, with an alias, beside names that the model has no use for."""
@@ -316,8 +314,6 @@ def test_words_are_cut_as_gpt_2_cuts_them():
     assert _whisper.WORD.findall(cut.replace("|", "")) == cut.split("|")
 
 
-# What is refused
-
 GOOD = {"sound": noise(0.1), "text": "the thing", "attend": None}
 WRONG = {
     "too long": ({"sound": np.zeros(480_001)}, r"sound must have shape \(n,\), at most 30 s, got"),
@@ -346,9 +342,6 @@ def test_what_does_not_fit_is_refused_by_name(kind, function, small):
     given = GOOD | {"weights": small, "attend": lambda i, q, k, v: v} | wrong
     with pytest.raises(ValueError, match=words):
         getattr(speech, function)(*(given[name] for name in names))
-
-
-# What is kept for everybody
 
 
 def test_five_sentences_are_sounds_with_their_texts():

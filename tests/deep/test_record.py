@@ -75,9 +75,6 @@ def test_an_error_over_chains_is_that_of_a_mean_whose_chains_are_drawn(lengths):
     assert found > 3 * alone
 
 
-# The curve
-
-
 @needs_model
 @pytest.mark.parametrize(("way", "features"), [("window and mean(V)", 0), ("centred", 64)])
 def test_a_row_of_the_curve_is_what_the_model_says_again(way, features, lesson):
@@ -88,9 +85,6 @@ def test_a_row_of_the_curve_is_what_the_model_says_again(way, features, lesson):
     assert abs(found / float(kept["perplexity"]) - 1) < 5e-3
 
 
-# The anatomy
-
-
 @needs_model
 def test_a_line_of_the_anatomy_is_what_the_model_says_again():
     weights = real_weights()
@@ -99,9 +93,6 @@ def test_a_line_of_the_anatomy_is_what_the_model_says_again():
     for n, row in enumerate(rows("anatomy")):
         for name in ("Var(t)", "keys", "near", "exponent", "ln of mean e^exponent"):
             assert abs(found[name].ravel()[n] / float(row[name]) - 1) < 2e-3
-
-
-# The heads that are kept
 
 
 @needs_model
@@ -117,9 +108,6 @@ def test_the_kept_heads_are_those_of_the_model_chosen_by_the_rule():
             np.testing.assert_allclose(a[:, chain], expected, rtol=2**-10, atol=1e-4)
 
 
-# Chains to train by
-
-
 def test_chains_to_train_by_are_less_than_nine_tenths_alike_to_any_that_judges():
     train = data.antibodies("training")
     judges = data.antibodies() | data.antibodies("calibration")
@@ -130,9 +118,6 @@ def test_chains_to_train_by_are_less_than_nine_tenths_alike_to_any_that_judges()
     worst = max(sequences.nearest(pair, judges.values()) for pair in train.values())
     assert 0.85 < worst < 0.9
     assert sequences.alike("KITTEN", "SITTING") == 1 - 3 / 7
-
-
-# All weights learn on
 
 
 @needs_model

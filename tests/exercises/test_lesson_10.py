@@ -63,9 +63,6 @@ WRONG["masked_linear_attention"] = [
 ]
 
 
-# padding_invariant
-
-
 def detector(
     holes=(1, 4, 5), keys=(0.0, 1.0, 1e30), values=(0.0, np.nan, np.inf), rtol=1e-9, scale=1.0
 ):
@@ -96,9 +93,6 @@ WRONG["padding_invariant"] = [
     (detector(scale=100.0), "among keys of size 1"),
     (detector(holes=range(8)), "keep a key real"),
 ]
-
-
-# features_at_least
 
 
 def by_eigenvalues(A, eps):
