@@ -96,10 +96,8 @@ def test_08_a_series_of_fewer_features_beats_waves():
         series, waves = (lesson["error"](each, q, k, v, False) for each in found)
         assert (series < waves).mean() >= most
         assert degree == 1 or np.median(series) < 0.6 < 1.5 < np.median(waves)
-    found = printed(
-        "08", "(?=70% of the ind)", "seven independent heads in ten", "nine aligned ones"
-    )
-    assert [round(percent, -1) for percent in found] == [70, 90]
+    found = printed("08", "(?=\\d+% of the ind)", "two independent heads in three", "nine aligned")
+    assert found == pytest.approx([67, 90], abs=6)
 
 
 def test_09_its_verdicts_hold_on_other_directions():
