@@ -600,7 +600,7 @@ print("12 that look minus 8 layers:", ", ".join(map("{} {:+.2f}".format, KINDS, 
 by_kind(f"window {x} exact" for x in ("64 + 4, 8", "256 + 4, 8", "256 + 4, 12 key heads"))
 
 # %% [markdown] tags=["answer"]
-# One does it all: key head 2, to which head 18.7 belongs. With either of the others converted, the first digit costs
+# One does it all: key head 2, that of the head just named. With either of the others converted, the first digit costs
 # hardly anything.
 
 # %% [markdown]
@@ -636,7 +636,7 @@ FAR = (*FAR, *(f"window 64 + 4, trained {seed}" for seed in (0, 1)))
 STATE = 64 * (d + 1) * 4  # bytes of a key head's features or centres, of one text
 PARAMETERS = {"centres": 64 * d * 4, "trained": (1 + heads // key_heads) * 64 * (d + 1) * 4}
 print(
-    "nats over exact            30 layers  below 96 + 4 in  22 layers  below 96 + 4 in  MB per text  MB once"
+    "nats over exact            30 layers  below 96 + 4 in  22 layers  below 96 + 4 in  MB at 8,192  MB once"
 )
 for m in FAR:
     kind = next((x for x in PARAMETERS if x in m), "")
@@ -772,7 +772,7 @@ show(
 #   keys 0.08 nats on a novel, and 0.23 on the lessons of this course.
 # - What they lose is retrieval, which depends on a few layers. Find these by converting one layer at a time on the
 #   task, and leave them exact.
-# - Choose key heads rather than whole layers: twelve of 90 retrieve about as well as eight layers with twice the memory.
+# - Choose key heads rather than whole layers: twelve of them retrieve about as well as eight layers with twice the memory.
 # - Beside exact layers, trained features beat a longer window of the same memory per text. But a window of 256 takes
 #   just 5 per cent more there, needs no training, and retrieves digits better. So lengthen the window first.
 # - The errors of heads and layers do not rank methods. Measure the model, on text and on a task that needs distant
