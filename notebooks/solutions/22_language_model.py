@@ -54,30 +54,42 @@ def paired_difference(a, b):
 checks.paired_difference(paired_difference)
 
 # %% [markdown]
-# ## 3. Find the sinks by their values
+# ## 3. The best hybrid for a given memory
 #
-# *●●○ · 25 minutes.* A token to which a head gives its weight when it finds nothing must not disturb the output, so its
-# value is short. Mark the keys whose value is shorter than `fraction` times the median length. In a decoder the mark of
-# token $j$ may not depend on later tokens: take the median over the values of tokens 0 to $j$. Then return, for each
-# row $i$ of the causal attention of $q$ and $k$, how much of its weight the marked keys hold. Logits may be large, so
-# subtract the largest logit of a row before you take exponentials.
+# *●●○ · 25 minutes.* You have a memory for `budget` tokens in all layers together. An exact layer keeps all $L$ tokens,
+# a converted layer keeps `window` tokens, its sinks among them. Should you take a longer window, or leave more layers
+# exact? Measure: `loss(kept)` gives the loss of the model if layer $i$ keeps `kept[i]` tokens, for an array `kept` of
+# shape (layers,).
+#
+# First find the layers that matter: convert one layer at a time to the shortest of the `windows`, leave the others
+# exact, and rank the layers by the loss, the largest first. Then compare the windows at equal memory: with each, keep as
+# many layers of this ranking exact as the budget allows. Return the plan with the least loss. The budget suffices for
+# each window in all layers.
 
 
-# %% nbgrader={"grade": false, "grade_id": "weight_on_sinks", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def weight_on_sinks(q, k, v, fraction):
-    """q, k (L, d), v (L, e) → the weight of each row on marked keys, (L,)."""
+# %% nbgrader={"grade": false, "grade_id": "best_hybrid", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def best_hybrid(loss, layers, L, windows, budget):
+    """A function, two integers, several integers, one more → the tokens that each layer keeps, (layers,)."""
+
     ### BEGIN SOLUTION
-    L, d = q.shape
-    length = np.linalg.norm(v, axis=1)
-    marked = [length[j] < fraction * np.median(length[: j + 1]) for j in range(L)]
-    t = np.where(np.tri(L, dtype=bool), q @ k.T / d**0.5, -np.inf)
-    A = np.exp(t - t.max(axis=1, keepdims=True))
-    return A @ np.array(marked, float) / A.sum(axis=1)
+    def plan(exact, window):
+        kept = np.full(layers, window)
+        kept[exact] = L
+        return kept
+
+    every = np.arange(layers)
+    alone = [loss(plan(every != i, min(windows))) for i in range(layers)]
+    order = np.argsort(alone)[::-1]
+    plans = []
+    for window in windows:
+        n = (budget - layers * window) // (L - window)
+        plans.append(plan(order[:n], window))
+    return min(plans, key=loss)
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-weight_on_sinks", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.weight_on_sinks(weight_on_sinks)
+# %% nbgrader={"grade": true, "grade_id": "check-best_hybrid", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.best_hybrid(best_hybrid)
 
 # %% [markdown]
 # ## To think about

@@ -34,5 +34,5 @@ from .lesson_18 import causal_near_and_one, near_and_one, weight_outside
 from .lesson_19 import backwards, prefixes
 from .lesson_20 import blocks_of, gated_weights
 from .lesson_21 import decay_recall, strength_for
-from .lesson_22 import hybrid_bytes, paired_difference, weight_on_sinks
+from .lesson_22 import best_hybrid, hybrid_bytes, paired_difference
 from .lesson_23 import retrieving, tokens_from

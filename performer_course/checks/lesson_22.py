@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._judge import check, compare, numbers, two_arrays
+from ._judge import check, compare, two_arrays
 
 # The memory of a hybrid
 
@@ -90,69 +90,76 @@ def paired_difference(measure):
     compare(stacked, lambda *x: np.array(paired()(*x)), given, PAIRS, case="{0.shape}")
 
 
-# The sinks of a head
+# The best hybrid
 
 
-def running(middle):
-    """middle of the lengths of tokens 0 to j, for each j."""
-    return lambda x: [middle(x[: j + 1]) for j in range(len(x))]
-
-
-MEDIAN = running(np.median)
-
-
-def held(
-    length=lambda v: np.linalg.norm(v, axis=1),
-    middle=MEDIAN,
-    seen=np.tri,
-    root=np.sqrt,
-    weights=lambda A: A / A.sum(axis=1, keepdims=True),
+def planned(
+    alone=lambda kept, i, L, w: np.where(np.arange(kept) == i, w, L),
+    sign=-1,
+    count=lambda n, L, w, budget: (budget - n * w) // (L - w),
+    pick=min,
+    of=lambda windows: windows,
 ):
-    """The weight of each row on keys with length(v) below a fraction of middle(length(v))."""
+    """What each layer keeps by the best plan; alone(n, i, L, w): the plan that tells i's harm."""
 
-    def measure(q, k, v, fraction):
-        x = length(v)
-        marked = x < fraction * np.array(middle(x))
-        t = np.where(seen(len(q)) > 0, q @ k.T / root(q.shape[1]), -np.inf)
-        return weights(np.exp(t - t.max(axis=1, keepdims=True))) @ marked
+    def best(loss, n, L, windows, budget):
+        harm = [loss(alone(n, i, L, min(windows))) for i in range(n)]
+        order, plans = np.argsort(sign * np.array(harm)), []
+        for w in of(windows):
+            exact = order[: max(count(n, L, w, budget), 0)]
+            plans.append(np.where(np.isin(np.arange(n), exact), L, w))
+        return pick(plans, key=loss)
 
-    return measure
+    return best
 
 
-MARKS = [
-    (held(middle=np.median), "the median of all tokens sees the future: take tokens 0 to j."),
+PLANS = [
     (
-        held(middle=running(lambda x: np.median(x[:-1] if len(x) > 1 else x))),
-        "token j is among 0 to j.",
+        planned(alone=lambda n, i, L, w: np.where(np.arange(n) == i, L, w), sign=1),
+        "convert one layer and leave the others exact, not one exact and the others converted.",
     ),
-    (held(middle=running(np.mean)), "the median, not the mean, of the lengths."),
-    (held(length=lambda v: (v**2).sum(axis=1)), "compare lengths, not their squares."),
-    (held(length=lambda v: abs(v).sum(axis=1)), "a length is the root of a sum of squares."),
-    (held(seen=lambda L: np.ones((L, L))), "the attention is causal: row i sees keys 0 to i."),
-    (held(seen=lambda L: np.maximum(np.tri(L, k=-1), np.eye(L)[0])), "row i also sees key i."),
-    (held(root=lambda d: 1.0), "the logits are qᵀk/√d: the root of d is missing."),
+    (planned(sign=1), "the layers with the largest harm stay exact, not those with the least."),
+    (planned(sign=0), "rank the layers: those with the largest harm stay exact."),
+    (planned(count=lambda n, L, w, budget: budget // L), "converted layers also take memory."),
     (
-        held(weights=lambda A: A / (A.sum(axis=0) + 1e-9)),
-        "divide each row by its sum, not each column.",
+        planned(count=lambda n, L, w, budget: -((n * w - budget) // (L - w))),
+        "the plan must not exceed the budget: round down.",
     ),
-    (held(weights=lambda A: A), "divide each row by its sum: weights add up to one."),
-    (lambda *x: 1 - held()(*x), "that is the weight on the other keys."),
-    (lambda q, k, v, fraction: held()(k, q, v, fraction), "q and k have changed places."),
+    (
+        planned(count=lambda n, L, w, budget: (budget - n * w) // L),
+        "an exact layer keeps L tokens in place of its window: it adds L − window.",
+    ),
+    (planned(of=lambda windows: [min(windows)]), "compare the windows, each filled to the budget."),
+    (planned(of=lambda windows: [max(windows)]), "the longest window is not always the best."),
+    (planned(pick=max), "the least loss, not the largest."),
 ]
 
 
-@check(mistakes=MARKS)
-def weight_on_sinks(measure):
-    """measure(q, k, v, fraction): the weight of each row on keys with short values, (L,)."""
-    rng, given = np.random.default_rng(2203), []
-    for L, d, e, scale, fraction in (
-        (40, 8, 6, 1.0, 0.4),
-        (25, 4, 3, 2.0, 0.7),
-        (15, 4, 4, 400.0, 0.6),
-    ):
-        q, k = scale * rng.normal(size=(2, L, d))
-        v = rng.normal(size=(L, e)) * rng.choice([0.1, 1.0], size=(L, 1), p=[0.3, 0.7])
-        given.append((q, k, v * rng.uniform(0.5, 2, size=(L, 1)), fraction))
-    compare(lambda *x: numbers(measure(*x)), held(), given, MARKS, case="{0.shape[0]} tokens")
-    given = [(q[:4], k[:4], np.array([[2.0], [2.0], [1.0], [2.0]]), 0.5)]
-    compare(measure, held(), given, otherwise="shorter than the fraction, not just as short.")
+def model(seed, n, L, needed, running):
+    """loss(kept) of a made-up model: what it retrieves needs a few layers, running text all."""
+    rng = np.random.default_rng(seed)
+    layers, harm = rng.permutation(n)[:needed], rng.uniform(0.7, 0.99, size=needed)
+    text = running * rng.uniform(0.5, 1.5, size=n)
+
+    def loss(kept):
+        kept = np.asarray(kept, float)
+        if kept.shape != (n,):
+            raise ValueError(f"loss takes what each of the {n} layers keeps, got {kept.shape}")
+        through = np.prod(1 - harm * (kept[layers] < L))
+        return 2 - 2 * through + text @ (1 / kept - 1 / L)
+
+    return loss
+
+
+@check(mistakes=PLANS)
+def best_hybrid(plan):
+    """plan(loss, layers, L, windows, budget): the tokens that each layer keeps, (layers,)."""
+    given = [
+        (model(seed, n, L, needed, running), n, L, windows, budget)
+        for seed, n, L, needed, running, windows, budget in (
+            (1, 12, 2048, 4, 0.5, (68, 260), 9000),
+            (2, 8, 1000, 3, 40.0, (36, 68, 200), 3900),
+            (3, 10, 512, 2, 12.0, (20, 100, 200), 2100),
+        )
+    ]
+    compare(plan, planned(), given, PLANS, case="{1} layers and {4} tokens in all")

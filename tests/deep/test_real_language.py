@@ -10,6 +10,7 @@ from scipy.special import softmax
 from performer_course import data, language, near_far
 from performer_course.transformer import join_heads
 from tests.deep import language_logits
+from tests.exercises.test_lesson_23 import row_by_row
 from tests.language_model import needs_language, real_language
 from tools.record import language as record
 from tools.record import language_methods as methods
@@ -93,6 +94,13 @@ def test_near_keys_sinks_and_mean_keys_are_those_of_the_package(head):
         np.testing.assert_allclose(attend(0, q[:, -7:], k, v), expected[:, -7:], atol=1e-6)
 
 
+def test_a_key_head_stays_exact_with_the_heads_that_share_it(head):
+    near = methods.near(16, 4)
+    found = methods.hybrid({(0, 1), (1, 1)}, near)(0, *head)
+    np.testing.assert_array_equal(found[:3], near(0, *head)[:3])
+    np.testing.assert_allclose(found[3:], methods.exact(0, *head)[3:], atol=1e-12)
+
+
 def test_keys_with_short_values_stay_exact_for_the_heads_that_share_them(head):
     q, k, v = head
     norms, i = np.quantile(np.linalg.norm(v, axis=-1), 0.1, axis=1), np.arange(300)
@@ -102,6 +110,15 @@ def test_keys_with_short_values_stay_exact_for_the_heads_that_share_them(head):
     t = np.where((back >= 0) & ((back < 16) | short), t, -np.inf)
     expected = softmax(t, axis=-1) @ v3
     np.testing.assert_allclose(methods.near(16, 0, norms[None])(0, q, k, v), expected, atol=1e-6)
+
+
+def test_queries_that_look_at_one_distant_key_are_counted_row_by_row(head):
+    q, k, _ = head
+    q, d = 4 * q, k.shape[-1]
+    found = record.single_far_keys(q, k, 16, 2)
+    expected = [row_by_row(x * d**0.5 / 8, k[h // 3], 16, 2) for h, x in enumerate(q)]  # not √64
+    assert np.array_equal(found, expected)
+    assert 0.05 < found.mean() < 0.95
 
 
 def test_the_loss_to_train_by_is_the_error_of_the_features(head):

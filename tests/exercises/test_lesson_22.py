@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from performer_course import attention
 from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
@@ -28,17 +27,22 @@ def by_loops(a, b):
 RIGHT["paired_difference"] = [by_loops, lambda a, b: np.array(by_loops(a, b))]
 
 
-def by_values(q, k, v, fraction):
-    """Attention whose value is 1 at a marked key."""
-    size = (v**2).sum(axis=1) ** 0.5
-    marked = [size[j] < fraction * np.median(size[: j + 1]) for j in range(len(v))]
-    return attention.softmax_attention(q, k, np.array(marked, float)[:, None], causal=True)[:, 0]
+def by_sets(loss, layers, L, windows, budget):
+    def plan(exact, window):
+        return [L if i in exact else window for i in range(layers)]
+
+    harm = {i: loss(plan({*range(layers)} - {i}, min(windows))) for i in range(layers)}
+    found, order = [], sorted(harm, key=harm.get, reverse=True)
+    for window in windows:
+        plans = [plan(order[:n], window) for n in range(layers + 1)]
+        found.append([x for x in plans if sum(x) <= budget][-1])
+    return min(found, key=loss)
 
 
-RIGHT["weight_on_sinks"] = [by_values]
-WRONG["weight_on_sinks"] = [
-    (lambda q, k, v, fraction: by_values(1e4 * q, k, v, fraction), ""),
-    (lambda q, k, v, fraction: by_values(q, k, v, fraction * (1 + 1e-9)), "not just as short"),
+RIGHT["best_hybrid"] = [by_sets]
+WRONG["best_hybrid"] = [
+    (lambda loss, layers, *x: by_sets(lambda kept: loss(kept[1:]), layers, *x), "loss takes what"),
+    (lambda *x: sum(by_sets(*x)), "has shape ()"),
 ]
 
 

@@ -21,12 +21,18 @@ from scipy.special import log_softmax, softmax
 from performer_course import data, language
 from performer_course.transformer import join_heads
 from tools.record import language_methods as methods
-from tools.record.language_texts import FILE
+from tools.record.language_texts import FILE, OTHER
 from tools.record.shared import with_error, write
 
 L, BLOCK = 2048, 64  # tokens of a window, of which every second is judged; tokens in a mean
 SEEDS = 0, 1  # of trained features
 EXACT = 18, 23, 7, 17, 20, 9, 24, 10  # the blocks whose replacement harms retrieval most: `orders`
+KEY_HEADS = (17, 1), (18, 2), (20, 1), (20, 2), (21, 0), (21, 2), (22, 2), (23, 0), (23, 2)
+KEY_HEADS += (7, 0), (7, 1), (7, 2)  # those of `looking`, and block 7, of which none looks
+HARMFUL = (18, 2), (23, 0), (17, 1), (7, 2), (20, 2), (10, 2), (7, 0), (24, 0), (9, 2), (9, 1)
+HARMFUL += (23, 2), (23, 1)  # the first of `key_heads`
+SOME = "exact", "window 64 + 4, mean key", *(f"window {w} + 4" for w in (64, 96, 256))
+SOME += "window 64 + 4, 8 exact", "window 256 + 4, 8 exact", "window 256 + 4, 12 key heads exact"
 KINDS = "first digit", "other digits", "paragraph", "prose"
 
 
@@ -40,7 +46,13 @@ def texts():
 
 
 def windows(weights, part):
-    """{name: tokens (2,049,)} of the windows "train" (8), "choose" (4) or "judge" (6)."""
+    """{name: tokens (2,049,)} of the windows "train" (8), "choose" (4), "judge" or "kinds" (6)."""
+    if part == "kinds":
+        found = json.loads(gzip.decompress(OTHER.read_bytes())).items()
+        found = {name: language.encode(weights, text) for name, text in found}
+        return {
+            f"{name} {i}": x[i * (L + 1) :][: L + 1] for name, x in found.items() for i in (0, 1)
+        }
     n, third = {"train": (4, 0), "choose": (2, 1), "judge": (3, 2)}[part]
     names = [f"window {i}" for i in range(n)] if part == "judge" else [part]
     *prose, third = (language.encode(weights, texts()[x]) for x in (*names, f"reference {third}"))
@@ -121,7 +133,9 @@ def approximations(weights):
         found[f"window 64 + 4, trained {seed}"] = near(64, 4, far=trained(weights, seed))
     far = "short values", "64 centres", *(f"trained {seed}" for seed in SEEDS)
     hybrids = [f"window {w} + 4" for w in (64, 96, 256)] + [f"window 64 + 4, {x}" for x in far]
-    return found | {f"{x}, 8 exact": methods.hybrid(EXACT, found[x]) for x in hybrids}
+    found |= {f"{x}, 8 exact": methods.hybrid(EXACT, found[x]) for x in hybrids}
+    found["window 256 + 4, 12 key heads exact"] = methods.hybrid(KEY_HEADS, near(256, 4))
+    return found
 
 
 def lost(weights, x, tokens):
@@ -135,19 +149,25 @@ def nats_of(weights, tokens, attend):
     return lost(weights, language._vectors(weights, tokens[:-1], attend)[::2], tokens[1::2])
 
 
-def nats(weights):
+def nats(weights, part="judge"):
     """language_nats.csv: nats of each method and window, their differences, and means of blocks."""
-    every = approximations(weights).items()
-    of = {method: functools.partial(nats_of, attend=attend) for method, attend in every}
+    every = approximations(weights)
+    of = {x: functools.partial(nats_of, attend=every[x]) for x in every}
     counts = enumerate(("counts of words", "counts of pairs"), 1)
     of |= {name: functools.partial(by_counts, n=n) for n, name in counts}
-    for method, (window, tokens) in itertools.product(of, windows(weights, "judge").items()):
+    of = of if part == "judge" else {x: of[x] for x in SOME}
+    for method, (window, tokens) in itertools.product(of, windows(weights, part).items()):
         found, exact = (
             kept(f"{window}, {x}", lambda f=of[x], x=tokens: {"lost": f(weights, x)})["lost"]
             for x in (method, "exact")
         )
         blocks = found.reshape(-1, BLOCK // 2).mean(axis=1)
         yield window, method, found.mean(), *with_error(found - exact), *blocks
+
+
+def kinds(weights):
+    """language_kinds.csv: the same of SOME methods on texts of other kinds, two windows of each."""
+    return nats(weights, "kinds")
 
 
 def by_counts(weights, tokens, n):
@@ -238,6 +258,14 @@ def harm(weights):
         yield i, *scores(weights, *sequence(weights, 0), attend)
 
 
+def key_heads(weights):
+    """language_key_heads.csv: the same with one key head at a time, of the blocks EXACT."""
+    for i, g in itertools.product(EXACT, range(3)):
+        others = {*range(30)} - {i} | {(i, h) for h in range(3) if h != g}
+        attend = methods.hybrid(others, methods.near(64, 4))
+        yield i, g, *scores(weights, *sequence(weights, 0), attend)
+
+
 def orders():
     """(blocks from the most harmful to retrieval, to prose), by language_harm.csv."""
     harms = np.loadtxt(data.FOLDER / "language_harm.csv", delimiter=",", skiprows=1)
@@ -256,10 +284,11 @@ def recall(weights):
     asked = [(x, "window 64 + 4") for x in blocks]
     asked += [(retrieval[:8], x) for x in (*far, "window 96 + 4")]
     asked += [([], x) for x in (*far, "window 64 + 4, mean key from block 1")]
+    asked += [(x, f"window {w} + 4") for w in (64, 256) for x in (KEY_HEADS, HARMFUL)]
     asked = dict.fromkeys((tuple(sorted(exact)), method) for exact, method in asked)  # each once
     for (exact, method), n in itertools.product(asked, (1, 2, 3)):
         found = scores(weights, *sequence(weights, n), methods.hybrid(exact, others[method]))
-        yield n, " ".join(map(str, exact)), method, *found
+        yield n, " ".join(":".join(map(str, np.ravel(x))) for x in exact), method, *found
 
 
 def weights_of(q, k, i):
@@ -330,6 +359,28 @@ def looking(weights):
         yield from ((block, head, *row) for head, row in rows if row.max() >= 0.1)
 
 
+def single_far_keys(q, k, n=64, sinks=4):
+    """The part of queries with over half of their weight on one key beyond n and the sinks."""
+    j, found = np.arange(q.shape[1]), []
+    for i in np.array_split(j, 8):
+        far = (i[:, None] - j >= n) & (j >= sinks)
+        found.append((weights_of(q, k, i) * far).max(axis=-1) > 0.5)
+    return np.concatenate(found, axis=1).mean(axis=1)
+
+
+def retrieving(weights):
+    """language_retrieving.csv: `single_far_keys` of each head, where facts are asked for or not.
+
+    In sequences 1 to 3, where they are, their mean; in a window to judge by of each kind.
+    """
+    asked, others = [sequence(weights, n)[0] for n in (1, 2, 3)], windows(weights, "judge")
+    texts = *asked, others["prose 0"], others["technical 0"]
+    for block, parts in enumerate(heads(weights, *texts)):
+        found = [single_far_keys(q, k) for q, k, _ in parts]
+        rows = zip(sum(found[:3]) / 3, *found[3:], strict=True)
+        yield from ((block, head, *row) for head, row in enumerate(rows))
+
+
 def said(weights):
     """language_said.json: {prompt: {method: 60 tokens of greedy text}}."""
     tokens, where = sequence(weights, 3)
@@ -368,14 +419,18 @@ def kept_heads(weights):
         np.savez_compressed(data.FOLDER / f"language_{name}.npz", heads=at, **stored)
 
 
+LOST = f"window,method,nats,over exact,se,{','.join(map(str, range(0, L, BLOCK)))}"
 TABLES = {
-    nats: f"window,method,nats,over exact,se,{','.join(map(str, range(0, L, BLOCK)))}",
+    nats: LOST,
+    kinds: LOST,
     errors: "method,block,error,normalised",
     harm: f"block,{','.join(KINDS)}",
+    key_heads: f"block,key head,{','.join(KINDS)}",
     recall: f"sequence,exact blocks,others,{','.join(KINDS)}",
     anatomy: "block,head,first,first 4,last 64,beyond 256,keys,short,exponent,centred",
     sinks: "block,short,which,residual,of the first,of the short",
     looking: "block,head,digit,next",
+    retrieving: "block,head,asked,prose,technical",
 }
 
 

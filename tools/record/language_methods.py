@@ -73,9 +73,18 @@ class Memory:
         return self.attend(self.i, q, *kv)
 
 
-def hybrid(blocks, attend):
-    """attend, but exact attention in the blocks named."""
-    return lambda i, *qkv: (exact if i in blocks else attend)(i, *qkv)
+def hybrid(parts, attend):
+    """attend, but exact attention in these parts: a block, or a key head of it, (block, head)."""
+
+    def both(i, q, k, v):
+        if i in parts:
+            return exact(i, q, k, v)
+        out, n = attend(i, q, k, v), len(q) // len(k)
+        for g in (g for g in range(len(k)) if (i, g) in parts):
+            out[n * g : n * (g + 1)] = exact(i, q[n * g : n * (g + 1)], k[g : g + 1], v[g : g + 1])
+        return out
+
+    return both
 
 
 def centred(moments):

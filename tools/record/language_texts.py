@@ -1,9 +1,10 @@
-"""Write notebooks/data/language_texts.json.gz: prose to train, to choose and to judge by.
+"""Write notebooks/data/language_texts.json.gz and language_kinds.json.gz.
 
     python -m tools.record.language_texts
 
-From three novels by Jane Austen as Debian's package r-cran-janeaustenr 1.0.0-1 holds them, without
-R. Nothing is changed but where an excerpt begins and ends.
+Prose to train, to choose and to judge by, from three novels by Jane Austen as Debian's package
+r-cran-janeaustenr 1.0.0-1 holds them, without R: nothing is changed but where an excerpt begins
+and ends. And to judge only: a licence, a manual, and two lessons of this course.
 """
 
 import gzip
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from performer_course import data
 
-FILE = data.FOLDER / "language_texts.json.gz"
+FILE, OTHER = (data.FOLDER / f"language_{name}.json.gz" for name in ("texts", "kinds"))
 FETCH = "apt-get download r-cran-janeaustenr=1.0.0-1; dpkg-deb -x *.deb ."
 MEMBER = "usr/lib/R/site-library/janeaustenr/data/Rdata.rdb"
 EXCERPTS = {  # part: (novel, first character, number of characters)
@@ -30,6 +31,10 @@ EXCERPTS = {  # part: (novel, first character, number of characters)
     "between": ("MANSFIELD PARK", 113_294, 40_000),
     "prompt": ("MANSFIELD PARK", 92_552, 6_082),
 }
+LICENCE = Path("/usr/share/common-licenses/LGPL-2.1")
+MANUAL = """apt-get download curl=7.88.1-10+deb12u15; dpkg-deb -x *.deb .
+MANWIDTH=80 man --nh --nj -l usr/share/man/man1/curl.1.gz | col -bx"""
+LESSONS = "df78b62:notebooks/06_weighted_means.py", "df78b62:notebooks/14_near_and_far.py"
 
 
 def novels() -> dict[str, str]:
@@ -49,11 +54,31 @@ def novels() -> dict[str, str]:
     return found
 
 
+def manual() -> str:
+    """The beginning of curl's manual page, 80 characters wide."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = subprocess.run(["sh", "-ec", MANUAL], cwd=folder, check=True, capture_output=True)
+    return page.stdout.decode()[page.stdout.index(b"curl(1)") :][:20_000]
+
+
+def lessons() -> str:
+    """The paragraphs of two lessons that are plain text, or hold no formula but names."""
+    found = []
+    for lesson in LESSONS:
+        source = subprocess.run(["git", "show", lesson], check=True, capture_output=True, text=True)
+        cells = re.findall(r"^# %% \[markdown\].*\n((?:#.*\n)+)", source.stdout, re.M)
+        found += "\n#\n".join(cells).replace("\n# ", "\n").split("\n#\n")
+    found = [x.removeprefix("# ").strip() for x in found if x.isascii()]
+    return "\n\n".join(re.sub(r"[${}]", "", x) for x in found if not re.search(r"\\|\$\$|\|", x))
+
+
 def main() -> None:
     texts = novels()
     found = {part: texts[novel][at:][:n].strip() for part, (novel, at, n) in EXCERPTS.items()}
-    content = json.dumps(found, ensure_ascii=False, indent=0).encode()
-    FILE.write_bytes(gzip.compress(content, mtime=0))
+    kinds = {"licence": LICENCE.read_text("utf-8"), "manual": manual(), "lesson": lessons()}
+    for file, content in (FILE, found), (OTHER, kinds):
+        content = json.dumps(content, ensure_ascii=False, indent=0).encode()
+        file.write_bytes(gzip.compress(content, mtime=0))
 
 
 if __name__ == "__main__":
