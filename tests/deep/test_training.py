@@ -15,6 +15,7 @@ pytest.importorskip("optax", reason="trained where optax is installed", exc_type
 
 LESSON = NOTEBOOKS / "16_train_a_performer.py"
 CONSTANTS = {"SYMBOLS", "to_learn", "held_out", "config", "DEPTH", "HEADS", "D", "loss_of"}
+CONSTANTS |= {"WITHOUT"}
 
 
 @pytest.fixture(scope="module")
