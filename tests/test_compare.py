@@ -77,6 +77,29 @@ def test_a_rival_costs_its_multiplications_and_is_what_its_name_says(causal):
         assert np.allclose(errors[-1], wanted, rtol=2e-3), name
 
 
+def sinking(n, seed):
+    """q, k, v of a decoder's head whose queries look for the first n keys."""
+    q, k, v = np.random.default_rng(seed).normal(size=(3, 80, 5))
+    q[:, -1], k[:, -1], k[:n, -1] = 5, 0, 5
+    return q, k, v
+
+
+@pytest.mark.parametrize("n", [1, 4, 16])
+def test_sizes_are_chosen_on_the_sample_and_not_on_the_text_that_is_judged(n, monkeypatch):
+    """By the later half of the sample, with centres of its earlier half."""
+    halves, rows, centres, judge = [], [], compare._centres, compare._judge
+    monkeypatch.setattr(
+        compare, "_centres", lambda x, *of: rows.append(len(x[0])) or centres(x, *of)
+    )
+    monkeypatch.setattr(compare, "_judge", lambda x, *of: halves.append(of[0]) or judge(x, *of))
+    of = {"budget": 20, "causal": True, "sample": sinking(n, 2), "draws": 2}
+    for text in (sinking(1, 1), sinking(16, 1)):
+        assert compare.rivals(*text, **of)["window + sinks"].size.endswith(f"sinks {n}")
+    assert halves == [40, 0, 40, 0]
+    assert rows[-2:] == [80, 80]
+    assert {*rows[: len(rows) // 2 - 2]} == {40}
+
+
 def test_moments_are_those_of_all_pairs_each_set_of_heads_on_its_own():
     s, U, rho = compare.moments(Q, K)
     for head in range(2):
