@@ -112,6 +112,8 @@ def environment():
         "instruction set": instruction_set(exp, blas.get("architecture")),
         "load at the start": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
     }
+    if (found["load at the start"] or 0) > 2:
+        print("WARNING: other programs are running (load above 2); these times are no record")
     found |= {name: os.environ[name] for name in ASKED}
     for name in ("torch", "jax"):
         module = sys.modules.get(name)

@@ -49,6 +49,8 @@ TINY = FULL | {"heads": 2, "d": 8, "m": 16, "lengths": [32, 64], "chunks": [16, 
 TINY |= {"vector": 4096, "square": 32, "rows": 32, "launches": 10, "checked": 32}
 
 
+SPREAD = {}  # of what was timed: {name: (slowest − fastest) / median, over its runs}
+
 # A clock
 
 
@@ -97,10 +99,11 @@ def is_cupy(xp):
     return array_api_compat.is_cupy_namespace(xp)
 
 
-def interleaved(runs, calls, skip=MemoryError):
+def interleaved(runs, calls, what, skip=MemoryError):
     """Median seconds of each of calls = {name: (clock, call)}, in turn; two rounds to warm.
 
-    None for a call that raises an error of the kind `skip`: it does not fit into memory.
+    None for a call that raises an error of the kind `skip`: it does not fit into memory. How far
+    the runs are apart goes into SPREAD[what].
     """
     seconds = {name: [] for name in calls}
     for _ in range(runs + 2):
@@ -112,7 +115,10 @@ def interleaved(runs, calls, skip=MemoryError):
                     reason = (str(error).splitlines() or [type(error).__name__])[0]
                     print(f"skipped {name}: {reason}", file=sys.stderr)
                     seconds[name] = None
-    return {name: times and float(np.median(times[2:])) for name, times in seconds.items()}
+    kept = {name: times[2:] for name, times in seconds.items() if times}
+    spread = {name: float(np.ptp(times) / np.median(times)) for name, times in kept.items()}
+    SPREAD[what] = SPREAD.get(what, {}) | spread
+    return {name: float(np.median(kept[name])) if name in kept else None for name in calls}
 
 
 # What is measured
@@ -160,7 +166,7 @@ def gemm(xp, sizes, clock, runs):
     """FLOP/s of a float32 product of squares, and the RMS error of a small one, relative."""
     rng, n = np.random.default_rng(1), sizes["square"]
     a, b = (xp.asarray(rng.standard_normal((n, n), dtype=np.float32)) for _ in range(2))
-    seconds = interleaved(runs, {"gemm": (clock, lambda: a @ b)})["gemm"]
+    seconds = interleaved(runs, {"gemm": (clock, lambda: a @ b)}, "rates")["gemm"]
     few = min(n, 512)
     right = to_host(a[:few, :]).astype(np.float64) @ to_host(b[:, :few]).astype(np.float64)
     wrong = to_host(a[:few, :] @ b[:, :few]) - right
@@ -179,7 +185,7 @@ def rates(xp, sizes, clock, runs):
         target[...] = source
 
     calls = {"copy": copy, "through": lambda: xp.exp(source), "inside": lambda: busy(part)}
-    seconds = interleaved(runs, {name: (clock, call) for name, call in calls.items()})
+    seconds = interleaved(runs, {name: (clock, call) for name, call in calls.items()}, "rates")
     tiny, times = xp.ones(1, dtype=xp.float32), sizes["launches"]
 
     def launch():
@@ -212,7 +218,7 @@ def fusion(xp, sizes, clock, runs):
     if error > TOLERANCE:
         raise SystemExit(f"the fused kernel is wrong by {error:.1e}: nothing is written")
     calls = {"unfused": lambda: xp.exp(h - c), "fused": lambda: one(h, c)}
-    found = interleaved(runs, {name: (clock, call) for name, call in calls.items()})
+    found = interleaved(runs, {name: (clock, call) for name, call in calls.items()}, "fusion")
     return found | {"entries": h.size}
 
 
@@ -229,7 +235,7 @@ def favor_times(xp, sizes, clock, runs, causal):
             )
             for chunk in [None, *chunks]
         }
-        found[str(L)] = interleaved(runs, calls)
+        found[str(L)] = interleaved(runs, calls, f"{'causal' if causal else 'all_to_all'}, {L}")
     return found
 
 
@@ -242,7 +248,7 @@ def exact_times(xp, sizes, clock, runs, torch=None):
             "softmax_attention": (clock, lambda d=data: softmax_attention(*d)),
             "softmax_attention, causal": (clock, lambda d=data: softmax_attention(*d, causal=True)),
         }
-        found[str(L)] = interleaved(min(runs, 3), calls)
+        found[str(L)] = interleaved(min(runs, 3), calls, f"exact, {L}")
         if torch is not None:
             device = "cuda" if torch.cuda.is_available() else "cpu"
             peer = torch_clock(torch) if device == "cuda" else clock
@@ -251,7 +257,8 @@ def exact_times(xp, sizes, clock, runs, torch=None):
             calls = torch_calls(torch, device, [to_host(x) for x in data])
             timed = {name: (peer, call) for name, call in calls.items()}
             # PyTorch's are RuntimeErrors: no memory, or no such kernel on this device.
-            found[str(L)] |= interleaved(min(runs, 3), timed, (MemoryError, RuntimeError))
+            skip = MemoryError, RuntimeError
+            found[str(L)] |= interleaved(min(runs, 3), timed, f"exact, {L}", skip)
     return found
 
 
@@ -333,7 +340,8 @@ def products(xp, sizes, runs):
     short = sizes | {"chunks": []}
     found = gemm(xp, sizes, clock, runs) | {"errors": errors(xp, sizes)}
     found["in_effect"] = found["gemm_error"] > TOLERANCE  # ten bits of mantissa, or all 23
-    return found | {"all_to_all": favor_times(xp, short, clock, runs, causal=False)}
+    found |= {"all_to_all": favor_times(xp, short, clock, runs, causal=False)}
+    return found | {"spread": dict(SPREAD)}
 
 
 # Record
@@ -390,6 +398,7 @@ def measure(xp, sizes, runs, torch=None):
         found[name] = favor_times(xp, sizes, clock, runs, causal)
     found["exact"] = exact_times(xp, sizes, clock, runs, torch)
     found["memory"] = memory(xp, sizes)
+    found["spread"] = dict(SPREAD)
     found["tf32"] = with_tf32(sizes, runs) if is_cupy(xp) else products(xp, sizes, runs)
     return found
 

@@ -186,10 +186,10 @@ for last in (0.04, -0.04):
 #
 # A single bump has no period, or an infinite one. To give it a finite one, we repeat an even bump $k$ at all multiples
 # of $T$. Within one period, the pieces of all the copies add up to one whole bump, so
-# $a_n = \frac{4\pi}{T}\, p(\omega_n)$. The weights in section 1 are the coefficients of the bell at $T = 8$, rounded so
-# that they sum to one. As $T$ grows without bound, the frequencies $\omega_n$ get closer and closer to each other, and
-# in the limit the series becomes $\int p(\omega)\, e^{i\omega x}\, d\omega$. Appendix [a7](a7_more_on_kernels.ipynb)
-# draws this.
+# $a_n = \frac{4\pi}{T}\, p(\omega_n)$. The weights in section 1 are the coefficients of the bell at $T = 8$, rounded,
+# and one adjusted in the second decimal so that they sum to one. As $T$ grows without bound, the frequencies $\omega_n$
+# get closer and closer to each other, and in the limit the series becomes $\int p(\omega)\, e^{i\omega x}\, d\omega$.
+# Appendix [a7](a7_more_on_kernels.ipynb) draws this.
 #
 # ### Three Fourier transform pairs
 #

@@ -352,8 +352,9 @@ for m in (16, 64, 256, 4096):
 # $\omega_1 + \omega_2$ has a uniformly random direction, whatever its length, and by Pythagoras' theorem its squared
 # length is $\chi^2$-distributed with $2d$ degrees of freedom.
 #
-# Averaging the series of this cosine term by term, with the moments of $t$ from the trick of section 2, gives
-# ${}_1F_1$.
+# Averaging the series of this cosine term by term gives ${}_1F_1$, because, as in section 2, length and direction are
+# independent: with $(a)_k = a (a + 1) \cdots (a + k - 1)$ the moments are
+# $\mathbb{E}\, t^{2k} = 2^k (d)_k \cdot (\tfrac12)_k/(\tfrac d2)_k$.
 #
 # In four dimensions, for example, the series is $e^{-h} (1 - h + h^2/6)$ with $h = r^2/2$, so the covariance is
 # $e^{-h} (1 - h + h^2/6 - e^{-h})$.

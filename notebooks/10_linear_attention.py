@@ -2,7 +2,7 @@
 # # Linear attention: move the brackets
 #
 # > **45 minutes.** Needs: attention, the normalised error of an output and the stored heads (lesson 06), positive
-# > features and the shift of keys (lesson 09), Taylor features (lesson 02), the rank of a matrix.
+# > features (lesson 09), the shift of keys (lesson 08), Taylor features (lesson 02), the rank of a matrix.
 # >
 # > Afterwards you can compute attention in time and memory proportional to the length, say from which length on this
 # > saves anything, apply a padding mask, and explain what the rank of the weights limits and what it does not promise.
@@ -20,7 +20,7 @@ from timeit import repeat
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, compare, data, drawings, features, near_far, projections
+from performer_course import attention, compare, data, drawings, features, projections
 from performer_course.backend import peak
 from performer_course.figures import COLORS, gram, show
 
@@ -122,7 +122,8 @@ for name, other in (("weights in full", in_full), ("attention.linear_attention",
 # causal mask, exact and linear attention take the same number of multiplications at $L = 2m$.** The same is true of the
 # exponentials. With a causal mask a token attends only to itself and the tokens before it, so exact attention has half
 # as many pairs, $L^2/2$, while linear attention computes as many features as before. The counts therefore cross at
-# $L = 4m$. For shorter sequences features save nothing, and in tables a star marks such sizes.
+# $L = 4m$, without the products inside chunks, which lesson 12 counts. For shorter sequences features save nothing, and
+# in tables a star marks such sizes.
 #
 # Is memory another reason to use features? Not where all queries are known at once, as in an encoder, whose tokens see
 # all others, or in the *prefill* of a decoder, when it reads its prompt. There exact attention can go through the keys
@@ -132,9 +133,10 @@ for name, other in (("weights in full", in_full), ("attention.linear_attention",
 # earlier keys and values, the *KV cache* (lesson 12).
 #
 # Could another method be fast for arbitrary queries and keys? Most likely not. Let $d$ be of the order of $\ln L$, and
-# let the error fall like a power of $1/L$. Once the entries of $Q$ and $K$ are of the order of $\sqrt{\ln L}$, no
-# method runs in time $L^{2 - \delta}$ with a $\delta > 0$, provided that the *strong exponential time hypothesis*
-# holds, which is a common conjecture about the satisfiability problem (Alman and Song, 2023).
+# let the error fall like a power of $1/L$. From entries of $Q$ and $K$ of the order of $(\ln L)^{1/4}$ on, no method
+# runs in time $L^{2 - \delta}$ with a $\delta > 0$, provided that the *strong exponential time hypothesis* holds, a
+# common conjecture about the satisfiability problem (Alman and Song, 2023, who divide scores by $d$ and so have
+# $\sqrt{\ln L}$).
 #
 # Do measured times follow the counts? Let us try $d = e = 64$ and $m = 256$ orthogonal directions.
 
@@ -240,14 +242,15 @@ show(
 #
 # We try it on the stored heads: the decoder heads of lesson 16 after 600 and after 12,000 steps of training ($L = 32$,
 # $d = 8$, causal), the heads of the antibody model ($L = 122$, $d = 64$), and the near and the spread head of lesson
-# 06, which come from a speech model ($L = 1{,}500$, $d = 64$). As a baseline we take a *sliding window* of the $d$
-# nearest keys, because it takes as many multiplications as $d$ features. Each entry of the table gives the median of
-# the normalised error over heads and texts, followed by the percentage of errors below 1, the error of
-# $\operatorname{mean}(V)$. Because these maps need no projections, the counts cross at $L = F$, or at $L = 2F$ with a
-# causal mask, and a star marks the entries where $L$ is smaller than that.
+# 06, which come from a speech model ($L = 1{,}500$, $d = 64$). Their rivals are the *bench* of this course,
+# `compare.rivals`: each of its methods may cost as much as $d$ features, which is $d$ keys per query, and is tuned on
+# another text (speech: on the first half, and judged on the second). A *window* is the nearest keys, and *sinks* are
+# the first keys. A *mean key* (lesson 06) or several *cluster centres* of keys (lesson 14) can summarise all other
+# keys. *Clustered queries* share the output of the nearest cluster centre of queries. Only Taylor features have a fixed
+# size. They see centred keys, by the table of lesson 08.
 #
-# **Before you run this:** trained heads have scores below $-1$. What does this do to the weights and the denominators
-# of Taylor features of degree 1, and on which side of 1 do you therefore expect their error? Now let all queries and
+# **Before you run this:** without a causal mask, let $\bar k$ be the mean of all $L$ keys. The weights of degree 1 are
+# then $1 + q^\top(k_j - \bar k)/\sqrt d$, and some are negative. What is their sum over $j$? Now let all queries and
 # keys become ten times as long, which makes softmax far sharper. What happens to the weights of ReLU? For long vectors
 # elu + 1 behaves like ReLU. Is its error closer to 0 or to 1?
 
@@ -258,51 +261,79 @@ def attend(phi):
     return lambda q, k, v, **o: attention.linear_attention(phi(q), phi(k), v, **o)
 
 
-def window(q, k, v, causal):
-    d = q.shape[-1]  # d keys if causal, d + 1 otherwise
-    return near_far.near_field(q, k, v, d - 1 if causal else d // 2, causal=causal)
+MAPS = {"elu + 1": attend(features.elu_plus_one), "ReLU": attend(features.relu)}
+q, k, v = data.antibody_heads()  # (6, 2, 122, 64): heads, antibodies
+L, root, k = 122, 64**0.5, k - k.mean(axis=-2, keepdims=True)
+A = 1 + q @ k.mT / root  # the weights of degree 1
+linear = v.mean(axis=-2, keepdims=True) + q @ (k.mT @ v) / (L * root)
+same = np.abs(attention.taylor_attention(q, k, v, 1) - linear).max() < 1e-12
+print(f"antibody, {(A < 0).mean():.0%} of the weights of degree 1 are negative")
+print(f"denominators / L: {A.mean(axis=-1).min():.6f} to {A.mean(axis=-1).max():.6f}")
+print(f"mean(V) and a linear map of q: difference below 1e-12: {same}")
 
-
-MAPS = {
-    "window of d keys": window,
-    "elu + 1": attend(features.elu_plus_one),
-    "ReLU": attend(features.relu),
-    "Taylor, degree 1": partial(attention.taylor_attention, degree=1),
-    "Taylor, degree 2": partial(attention.taylor_attention, degree=2),
-}
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 STEPS = {"600 steps": "early", "12,000 steps": "late"}
-heads = {
-    name: [x.reshape(8, 32, 32, 8) for x in data.learned(when)] for name, when in STEPS.items()
-} | {"antibody": data.antibody_heads()}
+stored = {name: [x.reshape(8, 32, 32, 8) for x in data.learned(at)] for name, at in STEPS.items()}
+stored["antibody"] = data.antibody_heads()
+cases = {}  # kind: each text, and as its sample a text of the other half
+for kind, x in stored.items():
+    n = x[0].shape[1]
+    cases[kind] = [[[a[:, j % n] for a in x] for j in (i, i + n // 2)] for i in range(n)]
 for i, name in enumerate(("near", "spread")):
-    heads[f"speech, {name}"] = [x[i : i + 1] for x in data.speech_heads()]
-print(f"{'heads':17}" + "".join(f"{name:>15}" for name in heads))
-print(f"{'L':17}" + "".join(f"{v.shape[-2]:15,}" for *_, v in heads.values()))
-for name, method in MAPS.items():
-    line = f"{name:17}"
-    for kind, (q, k, v) in heads.items():
-        causal, d = kind in STEPS, q.shape[-1]
-        exact = attention.softmax_attention(q, k, v, causal=causal)
-        error = compare.normalised_error(method(q, k, v, causal=causal), exact, v, causal=causal)
-        F = (d + 1) * (d + 2) // 2 if "2" in name else d
-        star = "*" if v.shape[-2] / (2 if causal else 1) < F else " "
-        line += f"{np.median(error):9.2g}{star}{np.mean(error < 1):5.0%}"
-    print(line)
+    cases[f"speech, {name}"] = [([x[i : i + 1] for x in data.speech_heads()], None)]
+errors, stars = {}, set()  # of all heads, texts and draws
+for kind, of in cases.items():
+    for (q, k, v), sample in of:
+        causal, (_, L, d), first = kind in STEPS, q.shape, 0 if sample else 750
+        bench = compare.rivals(q, k, v, causal=causal, budget=d, sample=sample)
+        exact = attention.softmax_attention(q, k, v, causal=causal)[:, first:]
+        for name, method in MAPS.items():
+            output = method(q, k, v, causal=causal)[:, first:]
+            error = compare.normalised_error(output, exact, v, causal=causal)
+            errors.setdefault(name, {}).setdefault(kind, []).append(error)
+        for name, rival in bench.items():
+            errors.setdefault(name, {}).setdefault(kind, []).append(rival.errors.ravel())
+            stars |= {(name, kind)} if rival.cost > L / (1 + causal) else set()
+del errors["mean(V)"]
+print(f"{'normalised errors, medians':26}" + "".join(f"{kind:>16}" for kind in cases))
+print(f"{'L':26}" + "".join(f"{of[0][0][0].shape[1]:16,}" for of in cases.values()))
+for name, of in errors.items():
+    cells = (f"{np.median(np.hstack(e)):.2g}{' *'[(name, k) in stars]}" for k, e in of.items())
+    print(f"{name:26}" + "".join(f"{cell:>16}" for cell in cells))
+for kind in STEPS:
+    x, y, _ = stored[kind]
+    mean_y = np.roll(y, 16, axis=1).mean(axis=2, keepdims=True)  # of the samples
+    D = np.tril(1 + x @ (y - mean_y).mT / 8**0.5).sum(axis=-1) / np.arange(1, 33)
+    near = (np.abs(D) < 0.1).any(axis=-1).mean()
+    print(f"{kind}: a denominator per key is within 0.1 of zero in {near:.0%} of heads and texts")
+    low, high = np.quantile(np.hstack(errors["Taylor, degree 1"][kind]), (0.25, 0.75))
+    print(f"{kind}, degree 1: quartiles {low:.1f} and {high:.0f}")
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
+timed = {"exact": attention.softmax_attention, "elu + 1": MAPS["elu + 1"]}
+some = "Taylor, degree 1", "window", "window + mean key", "window + centres"
+timed |= {name: bench[name].attends[0] for name in some}
+print("milliseconds for one speech head:")
+for name, method in timed.items():
+    took = min(repeat(partial(method, q, k, v), number=1, repeat=5, timer=process_time))
+    print(f"{name}: {1000 * took:.1f}", end="  ")
 
 # %% [markdown] tags=["answer"]
-# With degree 1 a weight is negative where $t < -1$, so a denominator can come close to zero, and the median error is
-# above 1 on every kind of head. The weights of ReLU do not change at all when all vectors become ten times as long. The
-# error of elu + 1 is closer to 1, with medians between 0.8 and 0.99.
+# The sum is exactly $L$, because the centred keys sum to zero. The weights of ReLU do not change at all when all
+# vectors become ten times as long. The error of elu + 1 is closer to 1, with medians between 0.8 and 0.98.
 
 # %% [markdown]
+# So without a causal mask no denominator of degree 1 comes near zero, however many weights are negative: its output is
+# $\operatorname{mean}(V)$ plus a linear map of the query, $(K - \mathbf{1}\bar k^\top)^\top V/(L\sqrt d)$. With a
+# causal mask every row has a mean key of its own, so that no one shift centres all rows. Some denominators of the
+# decoder heads do come near zero, and there the median errors are 19 and 21.
+#
 # ReLU cannot sharpen as softmax does, because $\max(ax, 0) = a \max(x, 0)$ for $a > 0$: if all vectors become $a$ times
-# as long, every product of features is multiplied by $a^2$, which cancels in the division. The median error of ReLU is
-# 0.68 at best. For long vectors elu + 1 has the same weakness, because its features, divided by $a$, tend to the
-# features of ReLU as $a$ grows. **Put into heads that were trained with softmax, elu + 1 is little better than the mean
-# of all values.** At the median, Taylor features of degree 2 are worse than $\operatorname{mean}(V)$ only on the
-# decoder heads after 12,000 steps. On all other kinds of heads they are ahead of elu + 1, although there are too many
-# of them to save anything. The cheap window does better: its median error is below that of every feature map on all
-# kinds of heads except the spread head, where it is 3.7.
+# as long, every product of features is multiplied by $a^2$, which cancels in the division. For long vectors elu + 1 has
+# the same weakness, because its features, divided by $a$, tend to the features of ReLU as $a$ grows. **In these heads
+# elu + 1 is little better than the mean of all values, and at the same cost a window with cluster centres beats every
+# feature map.** (In this code the centres take several times the milliseconds of elu + 1.) On the decoder heads a bare
+# window is better still. Degree 2 beats degree 1 on most kinds, but here it costs more than exact attention.
 #
 # ## 4. The rank
 #
@@ -432,14 +463,16 @@ for name, method in (("elu + 1", MAPS["elu + 1"]), ("positive features", positiv
 #   equals $(\varphi(Q)\varphi(K)^\top)V$, divided by its row sums, by associativity.
 # - The time is linear in the length. The counts of multiplications cross at $L = 2m$, or at $4m$ with a causal mask,
 #   and below that length exact attention is cheaper.
-# - In heads trained with softmax, elu + 1 is little better than $\operatorname{mean}(V)$.
+# - In the heads of section 3, trained with softmax, elu + 1 is little better than $\operatorname{mean}(V)$. A window
+#   with cluster centres, at the same cost, is better than each of the maps.
+# - Without a causal mask, Taylor features of degree 1 and centred keys have the denominator $L$.
 # - Without a causal mask, the rank of the weights from $F$ features is at most $F$: an upper limit, not a promise.
 # - A padding mask acts on $\varphi(K)$.
 #
 # ## Where it breaks
 #
-# - With features of both signs a denominator can be close to zero, and on trained heads this happens with Taylor
-#   features of degree 1.
+# - With features of both signs a denominator can be close to zero, and under a causal mask this happens with Taylor
+#   features of degree 1 on the decoder heads.
 # - Section 4 looks at one antibody and at one draw of directions per head, trained for 300 steps.
 #
 # ## Exercises

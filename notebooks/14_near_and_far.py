@@ -42,9 +42,9 @@ from performer_course.projections import orthogonal
 # Which of the two do trained heads need? We look at six *antibody* heads on two chains each ($L = 122$, $d = 64$), two
 # *speech* heads ($L = 1{,}500$, $d = 64$), and the eight heads of lesson 16's decoder after *12,000 steps* of training
 # ($L = 32$, $d = 8$, causal) on four texts each. These are 46 cases. Later in the lesson some methods need
-# cluster centres, or the means of queries and keys. We always compute these on other text: on the other chain, or on
-# sixteen other texts. Of speech we have only one recording, of thirty seconds. There they come from the first
-# ten seconds, and the methods are judged on all thirty.
+# cluster centres, or a way to divide their cost. We always take these from other text: from the other chain, or from
+# another passage. Of speech we have only one recording, of thirty seconds. There they come from the first ten seconds,
+# and the methods are judged on all thirty.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 q, k, v = data.antibody_heads()
@@ -53,9 +53,10 @@ CASES = {"antibody": [((q[i], k[i], v[i]), (q[i[0], 1 - i[1]], k[i[0], 1 - i[1]]
 q, k, v = data.speech_heads()
 CASES["speech"] = [((q[h], k[h], v[h]), (q[h, :500], k[h, :500])) for h in range(2)]
 q, k, v = (a.reshape(8, 32, 32, 8) for a in data.learned("late"))
-rest = [[np.concatenate(a[h, :16]) for a in (q, k)] for h in range(8)]
 CASES["12,000 steps"] = [
-    ((q[h, n], k[h, n], v[h, n]), rest[h]) for h in range(8) for n in range(16, 32, 4)
+    ((q[h, n], k[h, n], v[h, n]), (q[h, n - 16], k[h, n - 16]))
+    for h in range(8)
+    for n in range(16, 32, 4)
 ]
 CAUSAL = {"antibody": False, "speech": False, "12,000 steps": True}
 TEXTS = {"antibody": 2, "speech": 1, "12,000 steps": 4}  # of each head
@@ -366,97 +367,118 @@ print(f"three maps of 16 features: rank {np.linalg.matrix_rank(A)}, bound {3 * 1
 #
 # Centres and features cost more than one mean key, so we compare them at the same cost. The unit is what exact
 # attention spends on one key of a query, $d + e$ multiplications. For each query a window costs $2b + 1$ units, and the
-# mean key costs one. A centre costs 1.5 where $e = d$, because each key also looks for its nearest centre, and a
-# feature costs 2, because queries and keys are both mapped. Each method gets the same fraction of what exact attention
-# takes. Where a window is combined with centres or features, half of this goes to the window. Because this fraction is
-# at most a quarter, $m$ stays below $L/2$, or below $L/4$ with a causal mask.
+# mean key costs one. A centre costs one and a half where $e = d$, because each key also looks for its nearest centre,
+# and a feature costs 2, because queries and keys are both mapped. Each method gets the same fraction of what exact
+# attention takes. How much of it a window gets beside centres or features is chosen on the other text. Because this
+# fraction is at most a quarter, $m$ stays below $L/2$, or below $L/4$ with a causal mask. `compare.rivals` does this,
+# except for two rows of ours. *Clustered queries* are new: each query takes the output of the nearest of a few centres
+# of queries.
 #
 # The features are FAVOR+ with one free improvement. Subtracting a vector $s$ from all keys changes no weight of the
 # softmax, because $q^\top s$ is the same for all keys of a query, but the shorter $q' + k'$ is, the smaller the
-# variance (lesson 09). We take $s = \bar q + \bar k$, the sum of the mean query and the mean key, which makes the mean
-# of $\|q' + k'\|^2$ as small as possible (lesson 15).
+# variance (lesson 09). We take $s = \bar q + \bar k$, which makes the mean of $\|q' + k'\|^2$ as small as possible
+# (lesson 15).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 COST = {"antibody": 1 / 4, "speech": 1 / 16, "12,000 steps": 1 / 4}
 
 
-def sizes(kind):
-    """Keys on each side of a window, centres and directions that the cost of `kind` pays for."""
-    L, causal = len(CASES[kind][0][0][0]), CAUSAL[kind]
+METHODS = ("window", "window + mean key", "window + centres", "window + features")
+METHODS += ("half the window + mean key", "clustered queries", "positive features")
+
+
+def beside_features(text, sample, causal, budget, part):
+    """A window of this part of the budget, and features: (its size, attend of directions)."""
+    L = text[0].shape[1]
     b = np.arange(L)
-    seen = 1 + (2 - causal) * b * (1 - (b + 1) / (2 * L))  # keys per query, shorter at the ends
-    budget = COST[kind] * seen[-1]
-    wide, beside, narrow = ((seen <= x).sum() - 1 for x in (budget, budget - 1, budget / 2))
-    count = [max(1, int(x)) for x in ((budget - 1) / 1.5, budget / 3, budget / 2, budget / 4)]
-    return wide, beside, narrow, *count
+    seen = 1 + (2 - causal) * b * (1 - (b + 1) / (2 * L))  # keys per query, fewer at the ends
+    band = (seen <= max(1, part * budget)).sum() - 1
+
+    def attend(q, k, v, rng):
+        q0, k0 = sample[:2] if causal else (q, k)  # whose means are subtracted (lesson 08)
+        shifted = k - q0.mean(axis=1, keepdims=True) - k0.mean(axis=1, keepdims=True)
+        W = orthogonal(rng, max(1, int((budget - seen[band]) / 2)), q.shape[-1])
+        return near_far.joint_favor_attention(q, shifted, v, W, band, causal=causal)
+
+    return band, attend
 
 
-def compared_at_one_cost(case, exact, kind):
-    """{method: (its size, its errors: of six starts or draws where it has any)}."""
-    ((q, k, v), (q0, k0)), causal, rng = case, CAUSAL[kind], np.random.default_rng(5)
-    wide, beside, narrow, C, C_half, m, m_half = sizes(kind)
-    shifted = k - q0.mean(axis=0) - k0.mean(axis=0)
+def compared_at_one_cost(kind, text, sample):
+    """{method: (its size, its errors (starts or draws, heads))} of q, k, v (heads, L, d)."""
+    causal, L = CAUSAL[kind], text[0].shape[1]
+    budget = COST[kind] * (L + 1) / 2 if causal else COST[kind] * L
+    rows = compare.rivals(*text, causal=causal, budget=budget, sample=sample, draws=6)
+    cards = {w: (row.size, row.errors) for w, row in rows.items() if w in METHODS}
 
-    def centres(C, band):
-        found = kmeans2(k0, C, minit="++", rng=rng)[0]
-        return near_far.joint_attention(q, k, v, band, centres=found, causal=causal)
+    def error(x, output):
+        exact = attention.softmax_attention(*x, causal=causal)
+        return compare.normalised_error(output, exact, x[2], causal=causal)
 
-    def drawn(m, *band):
-        attend = near_far.joint_favor_attention if band else attention.favor_attention
-        return attend(q, shifted, v, orthogonal(rng, m, q.shape[1]), *band, causal=causal)
+    def least(part):
+        _, attend = beside_features(sample, sample, causal, budget, part)
+        return np.minimum(error(sample, attend(*sample, np.random.default_rng(5))), 1).mean()
 
-    def mean_key(band):
-        return near_far.joint_attention(q, k, v, band, causal=causal)
-
-    methods = {
-        "window": (1, f"{wide} a side", lambda: near_far.near_field(q, k, v, wide, causal=causal)),
-        "window, mean key": (1, f"{beside} a side", lambda: mean_key(beside)),
-        "window, centres": (6, f"{narrow}, {C_half}", lambda: centres(C_half, narrow)),
-        "window, features": (6, f"{narrow}, m = {m_half}", lambda: drawn(m_half, narrow)),
-        "half the window, mean key": (1, f"{narrow} a side", lambda: mean_key(narrow)),
-        "centres": (6, f"{C}", lambda: centres(C, 0)),
-        "features": (6, f"m = {m}", lambda: drawn(m)),
-    }
-    return {
-        name: (size, [compare.normalised_error(f(), exact, v, causal=causal) for _ in range(runs)])
-        for name, (runs, size, f) in methods.items()
-    }
+    part = min((0.25, 0.5, 0.75), key=least)
+    band, attend = beside_features(text, sample, causal, budget, part)
+    found = [error(text, attend(*text, rng)) for rng in np.random.default_rng(6).spawn(6)]
+    cards["window + features"] = f"keys {1 + (2 - causal) * band}, part {part}", np.array(found)
+    band, _ = beside_features(text, sample, causal, budget, 0.5)
+    half = near_far.joint_attention(*text, band, causal=causal)
+    size = f"keys {1 + (2 - causal) * band}"
+    cards["half the window + mean key"] = size, error(text, half)[None]
+    return cards
 
 
-CARDS = {kind: [] for kind in CASES}
-for (kind, _, exact), case in zip(EVERY, [x for of in CASES.values() for x in of], strict=True):
-    CARDS[kind].append(compared_at_one_cost(case, exact, kind))
-METHODS = tuple(CARDS["speech"][0])
+A, S = data.antibody_heads(), data.speech_heads()
+D = [a.reshape(8, 32, 32, 8) for a in data.learned("late")]
+PAIRS = {  # (q, k, v) of all heads on a text, and on other text
+    "antibody": [([a[:, c] for a in A], [a[:, 1 - c] for a in A]) for c in (0, 1)],
+    "speech": [(S, [a[:, :500] for a in S])],
+    "12,000 steps": [([a[:, n] for a in D], [a[:, n - 16] for a in D]) for n in range(16, 32, 4)],
+}
+CARDS = {kind: [compared_at_one_cost(kind, *x) for x in of] for kind, of in PAIRS.items()}
 
 # %% [markdown]
-# Look in each column of the table, one kind of head, for the smallest error. A row is a method, with its median error
-# over the cases and, in brackets, the smallest and the largest. One row is cheaper than the others: half the window
-# with a mean key costs one key more than half as much.
+# Look in each column, one kind of head, for the smallest error: a median over the cases and, in brackets, the smallest
+# and the largest. One row is cheaper than the others: half the window with a mean key costs one key more than half as
+# much.
 #
 # **Before you run this:** at $L = 1{,}500$, a sixteenth of the multiplications buys a window of 47 keys on each side,
-# or a window of 23 with 31 centres, or a window of 23 with 23 features. One speech head attends to distant tokens.
+# or a window of 23 with 31 centres, or a narrower window with features. One speech head attends to distant tokens.
 # Which of the three is best on it?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-errors = {kind: {w: np.array([c[w][1] for c in of]) for w in METHODS} for kind, of in CARDS.items()}
+errors = {  # (cases, starts or draws)
+    kind: {w: np.concatenate([c[w][1].T for c in of]) for w in METHODS if w in of[0]}
+    for kind, of in CARDS.items()
+}
 middle = {kind: {w: np.median(x, axis=1) for w, x in of.items()} for kind, of in errors.items()}
 print(" " * 26 + "".join(f"{kind:>22}" for kind in CARDS))
 for w in METHODS:
-    x = [middle[kind][w] for kind in CARDS]
-    cells = (f"{np.median(y):9.2f} ({y.min():.2f}–{y.max():.2f})".rjust(22) for y in x)
-    print(f"{w:26}" + "".join(cells))
-print("\nsize, and in how many cases the error is below that of the window alone")
+    x = [middle[kind].get(w) for kind in CARDS]
+    cells = (
+        f"{np.median(y):9.2f} ({y.min():.2f}–{y.max():.2f})" if y is not None else "" for y in x
+    )
+    print(f"{w:26}" + "".join(f"{cell:>22}" for cell in cells))
+print("\nsize on the first text, and in how many cases the error is below that of the window alone")
 for w in METHODS:
-    below = {kind: (x[w] < x["window"]).sum() for kind, x in middle.items()}
-    print(f"{w:26}" + "".join(f"{CARDS[k][0][w][0] + ':':>19}{below[k]:3}" for k in CARDS))
+    of = [k for k in CARDS if w in middle[k]]
+    cells = (f"{CARDS[k][0][w][0]}: {(middle[k][w] < middle[k]['window']).sum()}" for k in of)
+    print(f"{w:26}" + "".join(f"{cell:>27}" for cell in cells))
 for one, other in (
-    ("window, mean key", "window, features"),
-    ("half the window, mean key", "window, features"),
-    ("window, centres", "window, mean key"),
+    ("window + mean key", "window + features"),
+    ("half the window + mean key", "window + features"),
+    ("window + centres", "window + mean key"),
 ):
     below = {kind: (x[one] < x[other]).sum() for kind, x in middle.items()}
     print(f"{one} below {other}:", ", ".join(f"{kind} {n}" for kind, n in below.items()))
-starts = {kind: x["window, centres"] for kind, x in errors.items()}
+by_head = (
+    middle["antibody"]["window + centres"] < middle["antibody"]["window + mean key"]
+).reshape(2, 6)
+print(
+    "antibody heads on which centres are ahead on both chains:", np.flatnonzero(by_head.all(axis=0))
+)
+starts = {kind: x["window + centres"] for kind, x in errors.items()}
 spread = [(x.max(axis=1) / x.min(axis=1)).max() for x in starts.values()]
 print("window and centres, the worst of six starts over the best: ", end="")
 print(", ".join(f"{kind} up to {x:.1f}" for kind, x in zip(starts, spread, strict=True)))
@@ -466,7 +488,7 @@ for name, output in (
     ("the whole recording", near_far.joint_attention(q, k, v, 23, centres=whole)),
     ("its first ten seconds", None),
 ):
-    error = middle["speech"]["window, centres"][0]
+    error = middle["speech"]["window + centres"][0]
     if output is not None:
         error = compare.normalised_error(output, attention.softmax_attention(q, k, v), v)
     print(f"local speech head, centres from {name}: {error:.3f}")
@@ -475,6 +497,8 @@ for name, output in (
 fig, axes = plt.subplots(1, 3, figsize=(12.8, 5.2), sharey=True)
 for ax, kind in zip(axes, ("12,000 steps", "antibody", "speech"), strict=True):
     for place, w in enumerate(METHODS):
+        if w not in errors[kind]:
+            continue
         found = np.sort(errors[kind][w], axis=1)
         y = (
             place
@@ -488,7 +512,7 @@ for ax, kind in zip(axes, ("12,000 steps", "antibody", "speech"), strict=True):
     ax.set_xticks([0.01, 0.1, 1, 10], ["0.01", "0.1", "1", "10"])
 axes[0].set_yticks(range(len(METHODS)), METHODS)
 axes[0].invert_yaxis()
-typical = {k: {w: np.median(np.median(x[w], axis=1)) for w in METHODS} for k, x in errors.items()}
+typical = {k: {w: np.median(y) for w, y in x.items()} for k, x in middle.items()}
 best = {kind: min(of, key=of.get) for kind, of in typical.items()}
 show(
     fig,
@@ -502,23 +526,23 @@ show(
     )
     + ". The medians of features alone: "
     + ", ".join(
-        f"{kind} {typical[kind]['features']:.2f}" for kind in ("12,000 steps", "antibody", "speech")
+        f"{kind} {typical[kind]['positive features']:.2f}"
+        for kind in ("12,000 steps", "antibody", "speech")
     )
     + ".",
 )
 
 # %% [markdown] tags=["answer"]
-# The window with 31 centres is best: its normalised error is 0.22, compared with 2.75 for the wider window and 1.58 for
+# The window with 31 centres is best: its normalised error is 0.25, compared with 2.75 for the wider window and 1.38 for
 # the window with features.
 
 # %% [markdown]
-# On this head, 61 centres without any window do as well. **At the same cost a window with a mean key beats one with
-# drawn features in all 46 cases. Even half the window with a mean key does, at little more than half of that cost.**
-# Each error is the median of six draws. Few directions estimate far weights badly, even after the shift of the keys.
-# Lesson 15 fits the directions to a head.
+# **At the same cost a window with a mean key beats one with drawn features in all 46 cases. On the encoder heads even
+# half that window does, at little more than half of that cost.** Errors are medians of six draws. Few directions
+# estimate far weights badly, even with shifted keys. Lesson 15 fits the directions to a head.
 #
 # When do centres beat the mean key? Among the antibody heads, they do on the four that attend least locally. Six starts
-# of k-means give errors that differ by a factor of about two at most. But centres suit only keys like those they were
+# of k-means give errors that differ by less than a factor of three. But centres suit only keys like those they were
 # found on. On the speech head that attends locally, centres from ten seconds have an error of 0.09, more than the mean
 # key, and centres from all thirty seconds one of 0.006. At $L = 32$ a quarter of the work buys four keys, which are too
 # few to divide: in 21 of the 32 decoder cases a window of four keys is better than one of three keys and a mean key.
@@ -526,10 +550,11 @@ show(
 # %% [markdown]
 # ## 5. Sink tokens
 #
-# The weights of a row must sum to one, even if its query finds nothing worth fetching. Many large language models learn
-# to put such weight on the first tokens, whatever the query. [Xiao et al. (2023)](references.md#xiao-2023) call these
-# tokens *attention sinks*; *sink tokens* is also common. If the value of a sink is short, its weight adds almost
-# nothing to the output. May a window then leave it out?
+# The weights of a row sum to one even if its query finds nothing worth fetching. Many language models put such weight on
+# the first tokens, which [Xiao et al. (2023)](references.md#xiao-2023) call *attention sinks* (also *sink tokens*).
+# Newer models need them less: [gpt-oss](https://huggingface.co/docs/transformers/model_doc/gpt_oss) adds a learned term
+# per head to the denominator, and [Qiu et al. (2025)](references.md#qiu-2025) gate each head's output. A sink with a
+# short value adds almost nothing to the output. May a window then leave it out?
 #
 # Here is a head made for the purpose: causal, with $L = 1{,}024$ and $d = 64$. Every row after the first puts a given
 # fraction $p$ of its weight on token 0, whose value is a hundredth as long as the others. The rest of the weight is on
@@ -716,7 +741,7 @@ for name, (keys, _) in TIMED.items():
 #   $\operatorname{mean}(V)$ on four of six antibody heads.
 # - Keep a summary of what a window drops, in the same denominator. Compared with the same window alone, one mean key
 #   helped in all 46 cases. At the same cost, centres do better than a mean key on the five encoder heads that attend
-#   least locally, and drawn features do worse in all 46 cases.
+#   least locally, and drawn features beside a window do worse in all 46 cases.
 # - If a head puts weight on sink tokens, keep these exact. Neither a wider window nor a mean key replaces them.
 # - Count multiplications, then time the method: centres can save the first and not the second.
 #

@@ -8,8 +8,7 @@
 #
 # The state of lesson 12 only adds. Token $i$ puts $k_i v_i^\top$ on top of what is already there, and nothing is ever
 # removed. The models that came after the Performer change this one line: their states forget on purpose, and they
-# correct what they say. In this lesson you derive these rules, see that ten published models share one line of code,
-# and compute that line in chunks. [Lesson 21](21_what_a_state_recalls.ipynb) then measures what such a state recalls.
+# correct what they say. [Lesson 21](21_what_a_state_recalls.ipynb) then measures what such a state recalls.
 #
 # Here $k$ and $q$ are whatever the state receives. If you want a feature map, pass $\varphi(k)$ and $\varphi(q)$. There
 # is no denominator, because a state that only has to recall does not need one, as lesson 21 shows.
@@ -247,7 +246,8 @@ turns = np.round(np.arctan2(-y, x) / (2 * angle)) % 3
 print("two steps per token count the ones modulo 3:", bool((turns == np.cumsum(bits) % 3).all()))
 
 # %% [markdown]
-# Such a state tracks the *parity* of the ones, in a text of any length. With $\|k\| = 1$ and $\beta = 2$, the matrix
+# Such a state tracks the *parity* of the ones, in a text of any length, which in finite precision takes a
+# negative factor, as [Grazzi et al. (2024)](references.md#grazzi-2024) prove. With $\|k\| = 1$ and $\beta = 2$, the matrix
 # $1 - 2kk^\top$ is a *Householder reflection* (lesson 05), and this suggests the next idea. *DeltaProduct* (Siems et
 # al., 2025) takes several steps per token, each with a key of its own, so that a token multiplies the state by a
 # product of such matrices. Two reflections make a rotation. In the cell above, each 1 rotates a state of two rows by a
@@ -275,7 +275,7 @@ print("two steps per token count the ones modulo 3:", bool((turns == np.cumsum(b
 # |---|---|---|
 # | none | none | linear attention, without denominator |
 # | one number | none | RetNet (Sun et al., 2023) |
-# | per token | none | Mamba-2 (Dao & Gu, 2024) |
+# | per token, $k$ scaled by $-\ln a$ | none | Mamba-2 (Dao & Gu, 2024) |
 # | per channel | none | GLA (Yang et al., 2023) |
 # | per channel, $k = 1 - a$ | none | HGRN2 (arXiv:2404.07904) |
 # | none | $\beta$ | DeltaNet (Schlag et al., 2021) |
@@ -297,7 +297,7 @@ erased = 0.8 * beta[:, None] * k / xp.exp(token)[:, None]  # of what was there b
 MODELS = {  # keys, values, β, ln a, p
     "linear": (k, v, None, None, None),
     "RetNet": (k, v, None, number * xp.ones(L), None),
-    "Mamba-2": (k, v, None, token, None),
+    "Mamba-2": (-token[:, None] * k, v, None, token, None),
     "GLA": (k, v, None, channel, None),
     "HGRN2": (1 - xp.exp(channel), v, None, channel, None),
     "DeltaNet": (k, v, beta, None, None),
@@ -325,9 +325,8 @@ for name, (keys, values, *rule) in MODELS.items():
 # %% [markdown]
 # The library *flash-linear-attention* ([fla](https://github.com/fla-org/flash-linear-attention)) has a layer for each
 # of these models, written for GPUs, and others for DeltaProduct and for the levels of section 6. Beside its fast
-# kernels it keeps slow reference functions that are easy to read, some token by token and some in chunks, and our tests
-# compare the package with these. For Comba the two disagree: the loop over tokens erases after the gate, and the chunks
-# erase before it.
+# kernels it keeps slow reference functions that are easy to read, with which our tests compare the package. For Comba
+# two of them disagree: the loop over tokens erases after the gate, and the chunks erase before it.
 #
 # ## 5. Chunks, and gates that close
 #
@@ -472,6 +471,9 @@ show(
 # ## Where it breaks
 #
 # - The delta rule needs $0 \le \beta\|k\|^2 \le 2$, and an erasing key that is not along $k$ may let the state grow.
+# - Not every model fits the line. RWKV-7, by [Peng et al. (2025)](references.md#peng-2025), erases along one vector and
+#   writes along another, which takes two steps of the line per token. In Mamba-3, by
+#   [Lahoti et al. (2026)](references.md#lahoti-2026), gates also rotate, and a token also writes the pair before its own.
 # - Nothing was timed here, so this lesson does not say which length of a chunk is fast.
 # - Whichever rule you choose, the size of the state is fixed. [Lesson 21](21_what_a_state_recalls.ipynb) counts what
 #   fits in.
@@ -484,9 +486,9 @@ show(
 #
 # - [Schlag et al. (2021)](references.md#schlag-2021), [Yang et al. (2024)](references.md#yang-2024). The delta rule,
 #   and how to run it in chunks.
-# - [Siems et al. (2025)](references.md#siems-2025), [Sun et al. (2024)](references.md#sun-2024),
-#   [Wang, Shi & Fox (2025)](references.md#wang-2025). Several steps per token, larger models as states, and all of it
-#   as regression.
+# - [Grazzi et al. (2024)](references.md#grazzi-2024), [Siems et al. (2025)](references.md#siems-2025),
+#   [Sun et al. (2024)](references.md#sun-2024), [Wang, Shi & Fox (2025)](references.md#wang-2025). Negative factors,
+#   several steps per token, larger models as states, and all of it as regression.
 # - [Sun et al. (2023)](references.md#sun-2023), [Dao & Gu (2024)](references.md#dao-2024),
 #   [Yang et al. (2023)](references.md#yang-2023), [Peng et al. (2021)](references.md#peng-2021). Gates.
 # - [Yang, Kautz & Hatamizadeh (2025)](references.md#yang-2025),

@@ -575,8 +575,9 @@ show(
 # ## Where it breaks
 #
 # - The state that reads well, with 256 directions, is larger than all sixteen pictures together: 2,560 numbers compared
-#   with 1,024. Exact attention keeps 64 keys and values of 40 numbers, which is just as many. A state would pay off
-#   with streams longer than sixteen tags allow, or on several machines.
+#   with 1,024. A state that adds, with an orthonormal address for each tag and row, holds them all exactly in these
+#   1,024: it is the table itself. Exact attention keeps 64 keys and values of 40 numbers, which is just as many as the
+#   state of features. A state would pay off with streams longer than sixteen tags allow, or on several machines.
 # - A learned table has one address for each tag and row, so a new tag has none.
 # - All runs have a single initialisation, a single set of pictures, and a single $W$ for each size. The three draws are
 #   of galleries, and of fresh directions.

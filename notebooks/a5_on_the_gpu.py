@@ -405,10 +405,10 @@ show(
 #
 # ## 6. Ten predictions and one H100
 #
-# How good is this model? On a machine with CuPy and a GPU, `make bench-gpu` measures all this and records it in
-# `benchmarks/gpu.json`. Here are ten *predictions* for an H100, with 65,536 tokens, 8 heads and 256 features, written
-# down before it ran, from a ledger that also counted the copies that CuPy makes before some joins and products. One is
-# refuted if the recorded number differs from it by half of it or more.
+# How good is this model? `make bench-gpu` measures all this on a GPU and records it in `benchmarks/gpu.json`. Here are
+# ten *predictions* for an H100, with 65,536 tokens, 8 heads and 256 features, written down before it ran, from a ledger
+# that also counted the copies that CuPy makes before some joins and products. One is refuted if a recorded number is at
+# least half as large again as predicted, or at most two thirds of it.
 #
 # | no. | predicted | assumed |
 # |---|---|---|
@@ -454,15 +454,25 @@ def measured(record, short="16384", long="65536"):
     }
 
 
+def verdict(name, ratio, saved):
+    """What a recorded number, as a multiple of the predicted one, says of its prediction."""
+    if name.startswith("7") and min(saved) < 0 < max(saved):  # TF32 saves time, and costs time
+        return "undecided"
+    return "" if 1 / 1.5 < ratio < 1.5 else "refuted"
+
+
 predicted = [10, 4.05, 4.26, 21.2, 3, 0.179, 3.6, 0.653, 2.61, 0.238, 24, 1, 0.5]
 text = Path("../benchmarks/gpu.json").read_text(encoding="utf-8")
 record = json.loads(text.replace("null", "NaN"))  # what the machine could not run
 print(f"{record['device']}, driver {record['driver']}, {record['date']}")
 print(", ".join(f"{name} {version}" for name, version in record["versions"].items()))
 print(f"{'65,536 tokens, 8 heads, m = 256':36} predicted   measured   ratio")
+fp32, tf32 = record["all_to_all"], record["tf32"]["all_to_all"]
+saved = {L: 1e3 * (fp32[L]["default"] - tf32[L]["default"]) for L in tf32}
 for value, (name, found) in zip(predicted, measured(record).items(), strict=True):
-    refuted = "refuted" if abs(found / value - 1) >= 0.5 else ""
-    print(f"{name:36} {value:9.3g}   {found:8.3g}   {found / value:5.2f}   {refuted}".rstrip())
+    says = verdict(name, found / value, saved.values())
+    print(f"{name:36} {value:9.3g}   {found:8.3g}   {found / value:5.2f}   {says}".rstrip())
+print("\nms that TF32 saves:", "; ".join(f"{L} tokens {x:.2f}" for L, x in saved.items()))
 print("\ncausal, ms   exact, bfloat16   exact, float32   FAVOR+, float32")
 for tokens in record["exact"]:
     times = [fastest(record, tokens, kind, True) for kind in ("bf16", "fp32")]
@@ -470,17 +480,19 @@ for tokens in record["exact"]:
     print(f"{tokens:>10}   " + "   ".join(f"{1e3 * seconds:15.2f}" for seconds in times))
 
 # %% [markdown]
-# **On this H100, four of the ten predictions are refuted, and attention takes more than twice as long as predicted.** A
-# copy moves 2.97 TB/s, and a launch keeps Python busy for 10.2 µs, nearly as assumed. But $e^{h - c}$ in two kernels
-# takes 0.335 ms instead of 0.179 ms, so these kernels move about half as many bytes per second as a copy, and
-# all-to-all attention takes 2.55 times as long as predicted. A text of 1,024 tokens takes as long as 87.4 launches,
-# although 24 were predicted, so presumably Python does more than launch them.
+# **On this H100, four of the ten predictions are refuted and one is undecided; attention takes more than twice as long
+# as predicted.** Copies and launches are nearly as fast as assumed. But $e^{h - c}$ in two kernels takes 0.335 ms
+# instead of 0.179 ms, so these kernels move about half as many bytes per second as a copy. A text of 1,024 tokens takes
+# as long as 87.4 launches, although 24 were predicted.
 #
-# Prediction 6 is not off by half, but at 65,536 tokens exact attention in bfloat16 takes only 1.84 times as long as
-# all-to-all features in float32. In the causal case, exact attention in bfloat16 is faster than FAVOR+ in float32 at
-# each of the four lengths, whereas in float32 it is slower at 65,536 tokens.
+# Number 6 fails twice: at 16,384 tokens exact attention leads by more than predicted (our first rule was not symmetric
+# and let this pass), and at 65,536 tokens it takes only 1.84 times as long as features. Number 7 is undecided: TF32 saves time at
+# two of the four lengths, costs time at the others, and the spread of its runs was not recorded.
 #
-# Several devices or computers can share a text that is too long for one: see lesson 19.
+# Causal exact attention in bfloat16 is faster than FAVOR+ in float32 at each of the four lengths, whereas in float32 it
+# is slower at 65,536 tokens.
+#
+# Several devices can share a text that is too long for one (lesson 19).
 #
 # ## Take away
 #
@@ -495,8 +507,7 @@ for tokens in record["exact"]:
 #
 # - The ledger assumes that every kernel runs at full speed, and knows neither hidden copies nor caches nor *occupancy*,
 #   the threads that a multiprocessor has at work as a fraction of those that it can hold.
-# - The counts are for FAVOR+ with $d = 64$ and 256 features. Whether features are good enough is what lesson 17 asks of
-#   a real model.
+# - The counts are for FAVOR+ with $d = 64$ and 256 features. Whether these are good enough, lesson 17 asks.
 #
 # ## Exercises
 #

@@ -441,8 +441,8 @@ iid, orthogonal = theory.positive_mse(half, half, 8), theory.orthogonal_positive
 print(f"orthogonal over iid, exact: {orthogonal / iid:.3f}, at most {1 - gain / iid:.3f}")
 
 # %% [markdown]
-# The bound of the Performer paper (Choromanski et al., 2021, Theorem 2) is nearly tight here: orthogonal directions
-# leave 0.88 of the error of independent ones, as measured, and the bound allows 0.89.
+# The bound of the Performer paper (Choromanski et al., 2021, Theorem 2, for $m \le d$) is nearly tight here: orthogonal
+# directions leave 0.88 of the error of independent ones, as measured, and the bound allows 0.89.
 #
 # ## 5. Quasi-Monte Carlo: Sobol points
 #

@@ -354,13 +354,13 @@ def favor_attention(
 def relative_variance(q: Query, k: Key, m: int) -> Float[Array, "..."]:
     """Mean over all pairs of (e^{‖q'+k'‖²} − 1)/m, the relative variance of a weight.
 
-    For m iid positive features, q' = q d^{−1/4}. Where half of it is small against the variance of
-    the logits qᵀk/√d, expect `favor_attention` to beat `uniform_attention`, unless the values were
-    chosen against the keys. Where it is not small against 1, it describes a weight and says nothing
-    about the output, a ratio of sums: measure. Shape: (...), the leading axes; float32 at least.
-    Error: rounding of about 1/m, so exact where it is not small, up to e^88 (float32) or e^709,
-    where it stops. Cost: O(L S d); memory, a few blocks. Source: Choromanski et al. (2021), Lemma
-    2.
+    For m iid positive features, q' = q d^{−1/4}. Where queries are as long as keys, and half of it
+    is small against the variance of the logits qᵀk/√d, expect `favor_attention` to beat
+    `uniform_attention`, unless the values were chosen against the keys. Where it is not small
+    against 1, it describes a weight and says nothing about the output, a ratio of sums: measure.
+    Shape: (...), the leading axes; float32 at least. Error: rounding of about 1/m, so exact where
+    it is not small, up to e^88 (float32) or e^709, where it stops. Cost: O(L S d); memory, a few
+    blocks. Source: Choromanski et al. (2021), Lemma 2.
     """
     q, k, *_ = check_attention(q, k, k, None)
     m, xp, scale = check_count(m, "m"), array_api_compat.array_namespace(q), q.shape[-1] ** -0.25

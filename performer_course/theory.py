@@ -205,7 +205,7 @@ def fixed_norm_mean(r, d: int):
     """E cos(ωᵀδ) = ₀F₁(; d/2; −d r²/4), ω uniform on the sphere of radius √d; r = √(2γ)‖δ‖.
 
     A Bessel kernel, not the Gaussian one: smaller by about r⁴/(4(d + 2)) for small r. Source:
-    Schoenberg (1938); Yu et al. (2016), §3, the bias of R-ORF; Demni & Kadri (2024).
+    Schoenberg (1938); Demni & Kadri (2024). Yu et al. (2016) take such norms on the way to SORF.
     """
     r, d = _length(r, "r"), check_count(d, "d")
     return _bessel(-d * r**2, d)
@@ -330,8 +330,9 @@ def hyperbolic_mse(x, y, m: int):
 def orthogonal_positive_mse(x, y, m: int):
     """MSE = `positive_mse` + c Λ² [₁F₁(d; d/2; z²/2) − e^{z²}]: orthogonal rows; no bias.
 
-    z = ‖x + y‖, c as in `orthogonal_fourier_variance`. Always below that of iid rows, hardly so at
-    z ≥ 3. Source: Choromanski et al. (2021), Theorem 2, exact where the paper bounds.
+    z = ‖x + y‖, c as in `orthogonal_fourier_variance`. Below that of iid rows for z > 0 if m and d
+    are above 1, hardly so at z ≥ 3. Source: Choromanski et al. (2021), Theorem 2 (m ≤ d), exact
+    where the paper bounds.
     """
     x, y = _pairs(x, y)
     s, power = _stable(x, y)

@@ -65,9 +65,8 @@ def small_arrays():
 
 def small_speech():
     """What `load` gives of the small model."""
-    weights = {
-        k: x.astype(np.float32) if x.dtype == "<f2" else x for k, x in small_arrays().items()
-    }
+    arrays = small_arrays()
+    weights = {k: x.astype("f4") if x.dtype == "<f2" else x for k, x in arrays.items()}
     codes = {letter: b for b, letter in LETTERS.items()}
     weights["vocabulary"] = [bytes(codes[letter] for letter in name) for name in NAMES]
     weights["suppressed"] = np.array(CONFIG["suppress_ids"])

@@ -50,9 +50,6 @@ def test_a_limit_itself_is_allowed_by_least_and_not_by_above():
         check_number(0, "c", above=0.0)
 
 
-# What must go together
-
-
 def test_what_attention_is_given_comes_back_with_one_set_of_leading_axes():
     q, k, v = np.ones((2, 1, 5, 3)), np.ones((4, 6, 3)), np.ones((6, 2))
     mask, W = np.ones((1, 4, 6), dtype=bool), np.ones((2, 1, 8, 3))

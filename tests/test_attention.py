@@ -455,9 +455,6 @@ def test_as_many_queries_as_keys_are_followed():
     refused(message, follow, init_state(k, v, W), q, k, v, W)
 
 
-# Directions of their own for each head
-
-
 @each_causal
 @pytest.mark.parametrize("together", [0, 2**30], ids=["one by one", "together"])
 @pytest.mark.parametrize("size", [0.5, 30.0], ids=["short", "long"])

@@ -26,26 +26,22 @@ def program():
     return run()
 
 
-@pytest.mark.parametrize(
-    ("exp", "architecture", "found"),
-    [
-        ("X86_V4", "SkylakeX", "AVX-512"),
-        ("AVX512_SKX", "Zen", "AVX-512"),
-        ("X86_V3", "SapphireRapids", "AVX-512"),
-        ("X86_V3", "Haswell", "AVX2"),
-        ("FMA3__AVX2", "Zen", "AVX2"),
-        ("baseline(X86_V2)", "Nehalem", "others"),
-        ("NEON", None, "others"),
-    ],
-)
-def test_a_run_has_avx2_where_neither_numpy_nor_its_blas_has_more(
-    program, exp, architecture, found
-):
-    assert program["instruction_set"](exp, architecture) == found
+SETS = {
+    "AVX-512": [("X86_V4", "SkylakeX"), ("AVX512_SKX", "Zen"), ("X86_V3", "SapphireRapids")],
+    "AVX2": [("X86_V3", "Haswell"), ("FMA3__AVX2", "Zen")],
+    "others": [("baseline(X86_V2)", "Nehalem"), ("NEON", None)],
+}
 
 
-def test_what_numpy_and_its_blas_use_is_recorded(program):
+@pytest.mark.parametrize("found", SETS)
+def test_a_run_has_avx2_where_neither_numpy_nor_its_blas_has_more(program, found):
+    assert {program["instruction_set"](*used) for used in SETS[found]} == {found}
+
+
+def test_what_numpy_and_its_blas_use_is_recorded_and_a_loaded_machine(program, monkeypatch, capsys):
+    monkeypatch.setattr("os.getloadavg", lambda: (3.0, 0, 0), raising=False)
     found = program["environment"]()
+    assert "load above 2" in capsys.readouterr().out
     assert found["instruction set"] in {"AVX-512", "AVX2", "others"}
     forms = np.lib.introspect.opt_func_info("^exp$")["exp"]["ff"]["available"].split()
     assert found["NumPy's exp"] in forms

@@ -1,7 +1,4 @@
-"""Appendix a1 measures ten mistakes, errata_list.md lists all others, and none is lost.
-
-The corrected formulas are tested where the package computes them.
-"""
+"""Appendix a1 measures ten mistakes, errata_list.md lists all others, and none is lost."""
 
 import re
 import runpy

@@ -52,9 +52,6 @@ def test_two_coordinates_at_degree_2_give_the_three_in_order():
     np.testing.assert_allclose(found, [[4, 6 * root, 9], [1, -5 * root, 25]], rtol=1e-15)
 
 
-# Taylor
-
-
 @repeatable
 @given(d=dimensions, degree=degrees, seed=seeds)
 def test_taylor_has_the_inner_products_of_the_truncated_series(d, degree, seed):

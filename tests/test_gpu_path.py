@@ -110,14 +110,10 @@ def test_without_a_gpu_they_say_why_they_are_skipped():
 
 def test_the_benchmark_runs_on_a_bare_machine(tmp_path):
     path = tmp_path / "dry.json"
-    run = on_a_bare_machine(
-        f"main = runpy.run_path('benchmarks/gpu.py')['main']\nmain(['--dry-run', {str(path)!r}])"
-    )
+    main = f"runpy.run_path('benchmarks/gpu.py')['main'](['--dry-run', {str(path)!r}])"
+    run = on_a_bare_machine(main)
     assert run.returncode == 0, run.stderr
     assert path.exists()
-
-
-# How it is installed
 
 
 def test_no_text_has_the_course_fetched_from_elsewhere():

@@ -18,8 +18,6 @@ from tools import lab
 from tools.lab import fill
 from tools.setting import METADATA, NOTEBOOKS, ROOT
 
-# What my/ holds
-
 
 def test_my_holds_notebooks_without_outputs_their_answers_folded_and_all_they_read(tmp_path):
     fill(NOTEBOOKS, tmp_path)

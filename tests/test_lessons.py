@@ -38,7 +38,8 @@ def test_00_tells_the_loss_of_all_six_heads():
     median, _, low, _ = printed("00", "256 random features(?=.*nine in ten)", "a factor of 1.5")
     assert f"{median:.1f}" == "1.5"
     assert low > 1  # "typically further off"
-    assert printed("00", "above 1 on both antibodies:", "and in three others of six")[0] == 1 + 3
+    above = printed("00", "above 1 on both antibodies:", "three others of six", "holds in three")
+    assert above == [1 + 3, 6, 3]
     trained = printed("00", "(?<=    ) 64 trained features", "two antibodies, 0.06 to 0.47")
     assert trained == [0.06, 0.47]
 
@@ -75,44 +76,92 @@ def test_07_its_pair_of_heads_counts_pairs_of_letters():
 
 def test_06_one_mean_key_mends_the_window_on_every_stored_head():
     heads = [*zip(*data.antibody_heads(), strict=True), *zip(*data.speech_heads(), strict=True)]
-    below = []
+    fields, below = (near_far.near_field, near_far.joint_attention), []
     for q, k, v in heads:
         exact = attention.softmax_attention(q, k, v)
-        fields = (near_far.near_field, near_far.joint_attention)
-        below.append(
-            [np.max(compare.normalised_error(f(q, k, v, 16), exact, v)) < 1 for f in fields]
-        )
+        errors = (compare.normalised_error(f(q, k, v, 16), exact, v) for f in fields)
+        below.append([np.max(e) < 1 for e in errors])
     assert np.sum(below, axis=0).tolist() == [3, 8]
 
 
 def test_08_a_series_of_fewer_features_beats_waves():
-    lesson, rng = defined("08"), np.random.default_rng(80)
-    q, k, v = rng.normal(size=(3, 8, 2048, 8))
+    lesson, (q, k, v) = defined("08"), np.random.default_rng(80).normal(size=(3, 8, 2048, 8))
     x, y, z = data.speech_heads()
     x, y = (8**0.5 * a / np.linalg.norm(a, axis=2, keepdims=True) for a in (x, y))  # length 1
     kinds = (q[:, ::32], k, v, 3, 1), (k[:, ::32], k, v, 3, 0.75), (x[:, ::30], y, z, 1, 1)
     for q, k, v, degree, most in kinds:
         mean_q, mean_k = (a.mean(axis=1, keepdims=True) for a in (q, k))
-        waves = [lesson["by_waves"](q, k + mean_q - mean_k, v, m, False, 2)[0] for m in (64, 128)]
-        found = attention.taylor_attention(q, k - mean_k, v, degree), *waves
-        series, few, many = (lesson["error"](each, q, k, v, False) for each in found)
-        assert (series < many).mean() >= most
-        assert degree == 1 or np.median(series) < 0.6 < 1.5 < min(np.median(few), np.median(many))
+        waves, _ = lesson["by_waves"](q, k + mean_q - mean_k, v, 128, False, 2)
+        found = attention.taylor_attention(q, k - mean_k, v, degree), waves
+        series, waves = (lesson["error"](each, q, k, v, False) for each in found)
+        assert (series < waves).mean() >= most
+        assert degree == 1 or np.median(series) < 0.6 < 1.5 < np.median(waves)
+    found = printed("08", "(?=\\d+% of the ind)", "two independent heads in three", "nine aligned")
+    assert found == pytest.approx([67, 90], abs=6)
 
 
 def test_09_its_verdicts_hold_on_other_directions():
     judged = defined("09")["by_features"]
     speech = [a[:, None] for a in data.speech_heads()]
-    for (q, k, v), step, wins in ((data.antibody_heads(), 1, 0), (speech, 5, 1)):
-        means = [a.mean(axis=2, keepdims=True) for a in (q, k)]
-        (mean_q, mean_k), F, q = (a[:, ::-1] for a in means), q.shape[2] // 8, q[:, :, ::step]
-        nearer, exact = k + means[0] - means[1], attention.softmax_attention(q, k, v)
+    for (q, k, v), step, level in ((data.antibody_heads(), 1, 2), (speech, 5, 1)):
+        mean_q, mean_k = (a.mean(axis=2, keepdims=True) for a in (q, k))
+        F, q = q.shape[2] // 8, q[:, :, ::step]
+        nearer, exact = k + mean_q - mean_k, attention.softmax_attention(q, k, v)
         cosines = judged(features.trigonometric, F // 2, q, nearer, v, exact, False, 5)
-        assert np.median(cosines, axis=(0, 2)).min() > 5
+        assert np.median(cosines, axis=(0, 2)).min() > 9
         found = judged(features.positive, F, q, k - mean_q - mean_k, v, exact, False, 96)[48:]
-        assert (np.median(found, axis=(0, 2)) < 1).sum() == wins
+        found = np.median(found, axis=(0, 2))
+        assert [found.min() > 0.85, (found < 1.2).sum()] == [True, level]
         series = compare.normalised_error(attention.taylor_attention(q, k - mean_k, v), exact, v)
-        assert np.median(series) < 0.75 < np.median(found)
+        assert series.max() < 1 < np.median(found)
+
+
+def test_10_a_window_with_centres_beats_every_map_of_its_cost_on_other_draws():
+    late = [x.reshape(8, 32, 32, 8)[:, :9] for x in data.learned("late")]
+    for x, causal in ((late, True), (data.antibody_heads(), False)):
+        how, found = {"causal": causal, "budget": x[0].shape[3], "seed": 1}, collections.Counter()
+        for i in range(n := x[0].shape[1]):
+            text, sample = ([a[:, j] for a in x] for j in (i, i - 1))
+            for name, rival in compare.rivals(*text, sample=sample, **how).items():
+                found[name] += np.median(rival.errors) / n
+        assert found["window + centres"] < 0.6 < found["positive features"]
+        assert (found["Taylor, degree 1"] > 1) == causal  # its denominators are all L if not
+    assert min(printed("10", "ReLU", "beats every")) > 0.6  # and of elu + 1, the larger errors
+
+
+def test_11_a_mean_key_leads_shifted_features_and_only_the_keys_part_predicts_them():
+    q, k, v = heads = [a.reshape(12, 122, 64) for a in data.antibody_heads()]
+    exact, rng = attention.softmax_attention(q, k, v), np.random.default_rng(111)
+    shifted = defined("11")["shifted"](q, k, v, q, k)
+    plain, moved = (
+        np.mean(
+            [compare.normalised_error(attention.favor_attention(*of, W), exact, v) for W in Ws], 0
+        )
+        for of, Ws in zip((heads, shifted), rng.normal(size=(2, 100, 30, 64)), strict=True)
+    )
+    assert (moved < plain).all()
+    bench = compare.rivals(*heads, budget=61, sample=heads, draws=1)
+    assert np.flatnonzero(moved < bench["window"].errors[0]).tolist() == [10, 11]
+    assert (bench["window + mean key"].errors[0] < moved).all()
+    x, y, v = 0.03 * rng.normal(size=(3, 400, 8))
+    for times, share in ((3, 0.2), (1 / 3, 1.8)):  # queries over keys; the error over the half
+        of_keys = (y**2).sum(1).mean() / 400 * v.var(axis=0).sum()
+        found = theory.output_mse(times * x, y, v, 1).mean() / of_keys
+        assert 0.8 < found < 1.25
+        assert printed("11", rf"queries {times:.2g} times.+ is")[0] == pytest.approx(share, rel=0.3)
+
+
+def test_12_a_state_is_ahead_of_the_sum_where_its_sharpness_is_tuned():
+    rng, recalls = np.random.default_rng(120), defined("12", xp=np)["recalls"]
+    errors = []
+    for betas in ((16, 16), (4, 6)):
+        found = np.stack([recalls(rng, 256, betas) for _ in range(8)])  # (draws, 6, n, e)
+        answers, v = found[:, :3], found[:, -1:]
+        best = (answers * v).sum((0, 2, 3)) / (answers**2).sum((0, 2, 3))
+        off = (best[:, None, None] * answers - v) ** 2
+        errors.append(off.sum((0, 2, 3)) / (v**2).sum())
+    assert abs(errors[0][1] / errors[0][0] - 1) < 0.03  # level with the sum
+    assert errors[1][1] < 0.97 * errors[1][0]
 
 
 def test_05_in_four_dimensions_the_covariance_is_an_exponential_times_a_polynomial():
@@ -127,7 +176,7 @@ def test_05_in_four_dimensions_the_covariance_is_an_exponential_times_a_polynomi
 # Lesson 15
 
 LEARNED_WITHOUT = "late", "antibody"
-NAMES = {"EVALUATED", "METHODS", "TRAINED_FEATURES"}
+NAMES = {"EVALUATED", "FITTED", "OTHER", "SIZES", "TRAINED_FEATURES"}
 lesson_15 = definitions(find("15").with_suffix(".py"), NAMES)
 
 
@@ -143,15 +192,14 @@ def heads(*kinds, turn=np.array):
 
 
 @pytest.mark.parametrize("start", [0, 1])
-def test_15_trained_features_lead_drawn_ones_and_on_two_heads_a_mean_key(start):
+def test_15_trained_features_lead_drawn_ones_and_on_one_head_a_window_with_centres(start):
     seeds = range(100 + 3 * start, 103 + 3 * start)
     of = [lesson_15["judged"](kind, seeds, [start]) for kind in lesson_15["EVALUATED"]]
-    plain, centred, dense, trained, window, _, mean_key = (
-        np.concatenate([kind[way] for kind in of]) for way in lesson_15["METHODS"]
-    )
-    assert (trained < np.min([1 + 0 * plain, plain, centred, dense], axis=0)).sum() == 16
+    ways = *lesson_15["FITTED"], "window + mean key", "window + centres"
+    *drawn, trained, mean_key, centres = (np.concatenate([x[way] for x in of]) for way in ways)
+    assert (trained < np.minimum(1, np.min(drawn, axis=0))).all()
     assert np.flatnonzero(trained < mean_key).tolist() == [13, 15]
-    assert np.flatnonzero(window > 1).tolist() == [13, 15]
+    assert np.flatnonzero(trained < centres).tolist() == [15]
 
 
 def test_15_a_mean_key_at_a_quarter_leads_drawn_features_at_a_quarter_and_mostly_at_a_half():

@@ -58,8 +58,6 @@ def test_an_exercise_says_how_hard_it_is_and_how_long_it_takes(solution):
     assert [first for first in found if not says.match(first)] == []
 
 
-# The right one of three may be anywhere
-
 ONE = r"((?:[^,:.?]|[.,](?=\d))+?)"
 OFFER = re.compile(rf"{ONE}, {ONE},? or {ONE}\?")
 RIGHT = {  # what only the right one of three says; - where several are right, or two are offered

@@ -250,9 +250,6 @@ def test_no_place_in_a_lesson_is_named_to_a_lecturer_without_a_link(whole):
     assert left == []
 
 
-# Figures
-
-
 def test_the_words_for_a_figure_are_its_description_or_the_first_sentence_of_a_long_one():
     short, rest = "It is 3.5 against m = 0.4, i.e. less.", " And so on" + ", on and on" * 40 + "."
     assert site.alt(short) == short

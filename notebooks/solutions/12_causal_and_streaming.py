@@ -87,7 +87,7 @@ checks.gradient_by_values(gradient_by_values)
 def most_pairs(d, error):
     """→ the largest n for which the relative squared error of recall is at most `error`."""
     ### BEGIN SOLUTION
-    others = int(d * error)  # each other pair adds 1/d
+    others = int(d * error + 1e-9)  # each other pair adds 1/d; 100 * 0.29 is below 29
     return others + 1
     ### END SOLUTION
 

@@ -69,8 +69,9 @@ checks.gated_weights(gated_weights)
 # ## To think about
 #
 # A text is a string of bits, and after each bit a model has to say whether it has seen an odd number of ones.
-# Section 3 does this with the delta rule and $\beta = 2$. Why can no state do it that only adds and decays, with
-# gates in $[0, 1]$, however large it is? (Think of a text that consists of ones.)
+# Section 3 does this with the delta rule and $\beta = 2$. The answer is the sign of a number that is read linearly. Why
+# can no state do it that only adds and decays, with gates in $[0, 1]$, however large it is? (Think of a text that
+# consists of ones.)
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # On a text of ones every token does the same: each entry of the state goes from $s$ to $a s + b$, with

@@ -228,9 +228,6 @@ def fixed_norms_have_a_bias_that_stays(p):
         assert np.isclose(1 - small, 1e-4 / (4 * (d + 2)), rtol=0.01)
 
 
-# Centring and axes
-
-
 @claim("variance-of-difference")
 def a_shift_of_the_keys_changes_the_estimate_and_not_the_target(p):
     """softmax does not see it; with b and c, e^{bᵀk'} on φ(k' − c), only b + c matters, draw by

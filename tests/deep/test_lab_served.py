@@ -20,8 +20,6 @@ from tools.notebooks import ENVIRONMENT, NOTEBOOKS, ROOT
 FIRST = sorted(NOTEBOOKS.glob("*.py"))[0].stem
 LESSON = f"my/{FIRST}.ipynb"
 
-# What an interruption leaves
-
 # Stands for Python with venv and pip, which can't get uv, and for uv; killed once it has made what
 # $LAST names. Both go by a package's name to see it installed, and uv makes no environment in a
 # folder unless told to.

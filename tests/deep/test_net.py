@@ -57,8 +57,6 @@ def notebook(source):
     return nbformat.read(source.with_suffix(".ipynb"), as_version=4)
 
 
-# What running the notebooks again catches
-
 RERUN = [  # of a cell whose outputs stay: its number, a text in it, the new text, what is reported
     (FIGURE, "wave)\n", "np.sin(6 * np.pi * t))\n", ["path 4", "path 12"]),
     (NUMBER, "wave**2", "wave**4", ["0.4975", "0.3731"]),

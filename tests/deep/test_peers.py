@@ -134,9 +134,6 @@ def test_favor_equals_performer_pytorch_without_its_eps(causal):
     agree("performer-pytorch: linear attention", again, expected, DOUBLE)
 
 
-# Kernels: scikit-learn
-
-
 @pytest.mark.parametrize("gamma", [0.1, 0.5, 10])
 def test_kernels_are_those_of_scikit_learn(gamma):
     x, y = qkv(())[:2]

@@ -94,6 +94,13 @@ def test_near_keys_sinks_and_mean_keys_are_those_of_the_package(head):
         np.testing.assert_allclose(attend(0, q[:, -7:], k, v), expected[:, -7:], atol=1e-6)
 
 
+def test_a_key_head_stays_exact_with_the_heads_that_share_it(head):
+    near = methods.near(16, 4)
+    found = methods.hybrid({(0, 1), (1, 1)}, near)(0, *head)
+    np.testing.assert_array_equal(found[:3], near(0, *head)[:3])
+    np.testing.assert_allclose(found[3:], methods.exact(0, *head)[3:], atol=1e-12)
+
+
 def test_keys_with_short_values_stay_exact_for_the_heads_that_share_them(head):
     q, k, v = head
     norms, i = np.quantile(np.linalg.norm(v, axis=-1), 0.1, axis=1), np.arange(300)

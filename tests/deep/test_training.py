@@ -22,9 +22,6 @@ def lesson():
     return definitions(LESSON, CONSTANTS)
 
 
-# Estimates
-
-
 @pytest.mark.parametrize("name", ["exact", "estimate"])
 def test_what_is_differentiated_is_the_packages_attention(lesson, name):
     q, k, v = np.random.default_rng(0).normal(size=(3, 12, 4))

@@ -9,9 +9,6 @@ from tests.exercises.shared import exercises
 RIGHT, WRONG = {}, {}
 
 
-# counterexample
-
-
 def turned_pair(angle, length=1.0):
     """Two vectors of a length, at an angle in the plane of the first and the last axis."""
 
@@ -28,17 +25,12 @@ def turned_pair(angle, length=1.0):
 RIGHT["counterexample"] = [lambda d: turned_pair(0.28)(d) if d > 1 else ([-1.0], [-0.75])]
 
 
-# false_limit
-
 RIGHT["false_limit"] = [
     lambda d, t: (np.array(4), 2 * np.eye(d)[0], t / 4 * np.eye(d)[-1]),
     lambda d, t: (4, math.sqrt(math.log(2)) * np.eye(d)[0], np.zeros(d)),  # exactly 1
 ]
 
 WRONG["false_limit"] = [(lambda d, t: (0, np.eye(d)[0], np.eye(d)[0]), "there are four of them")]
-
-
-# repaired_attention
 
 
 def cosh_by_pairs(q, k, v, W):

@@ -11,9 +11,6 @@ from tests.exercises.shared import exercises
 RIGHT, WRONG = {}, {}
 
 
-# walsh_hadamard
-
-
 def from_the_widest(x):
     width = len(x) // 2
     while width:
@@ -47,9 +44,6 @@ WRONG["walsh_hadamard"] = [
     (without_factor, "holds H x without its factor"),
     (written(lambda x: hadamard(len(x)) @ x / len(x) ** 0.5), "that is a D × D array"),
 ]
-
-
-# stage_error
 
 
 def by_rows(delta, stages, draws, rng):

@@ -9,18 +9,12 @@ from tests.exercises.shared import exercises
 RIGHT, WRONG = {}, {}
 
 
-# quadratic_features
-
-
 def every_product(x):
     return np.einsum("ni,nj->nij", x, x).reshape(len(x), -1)
 
 
 RIGHT["quadratic_features"] = [every_product]
 WRONG["quadratic_features"] = [(lambda x: (x @ x.T) ** 2, "must not depend on that of points")]
-
-
-# highest_degree
 
 
 def features_up_to(d, p):
@@ -36,9 +30,6 @@ def count_down(d, n):
 
 
 RIGHT["highest_degree"] = [count_down]
-
-
-# distance_to_mean
 
 
 def pair_by_pair(own, cross, gram):

@@ -7,9 +7,6 @@ from tests.exercises.shared import exercises
 RIGHT, WRONG = {}, {}
 
 
-# is_kernel_matrix
-
-
 def by_parts(K):
     """By the construction of the lesson: K is a Gram matrix if it is features times features."""
     values, vectors = np.linalg.eigh((K + K.T) / 2)
@@ -39,9 +36,6 @@ WRONG["is_kernel_matrix"] = [
 ]
 
 
-# counterexample_points
-
-
 def of_least(x):
     """The eigenvector of the smallest eigenvalue for points x, if that is negative."""
 
@@ -54,9 +48,6 @@ def of_least(x):
 
 RIGHT["counterexample_points"] = [of_least(np.arange(-3, 3.01, 0.1))]  # ends at 3 + 5e-15
 WRONG["counterexample_points"] = [(of_least(np.linspace(-6, 6, 61)), "between −3 and 3, got -6")]
-
-
-# squared_distance_to_span
 
 
 def by_roots(own, cross, gram):

@@ -13,9 +13,6 @@ RIGHT, WRONG = {}, {}
 right = normal(lambda gamma: math.sqrt(2 * gamma) / (2 * math.pi))
 
 
-# in_cycles
-
-
 def by_covariance(rng, m, d, gamma):
     return rng.multivariate_normal(np.zeros(d), 2 * gamma / (2 * np.pi) ** 2 * np.eye(d), size=m)
 
@@ -49,9 +46,6 @@ WRONG["in_cycles"] = [
 ]
 
 
-# three_points
-
-
 def by_eigenvectors(k, distances=None, which=0):
     distances = np.geomspace(1e-3, 1e3, 3000) if distances is None else distances
 
@@ -72,8 +66,6 @@ WRONG["three_points"] = [
     (lambda k: (np.arange(3.0), np.zeros(3)), "the weights are all 0"),
 ]
 
-
-# which_kernel
 
 GAMMAS = (0.25, 0.5, 1.0, 2.0, 4.0)
 

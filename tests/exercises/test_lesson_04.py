@@ -14,9 +14,6 @@ ANOTHER_RNG = np.random.default_rng(0)  # not the one that a check hands out
 RIGHT, WRONG = {}, {}
 
 
-# cancelling_phases
-
-
 def on_a_circle(W, count=3):
     """Each direction `count` times, the angles 2b spread evenly."""
     b = np.pi / count * np.arange(count)
@@ -29,16 +26,11 @@ WRONG["cancelling_phases"] = [
 ]
 
 
-# product_directions
-
 RIGHT["product_directions"] = [lambda V, W: V - ANOTHER_RNG.permutation(W)]
 WRONG["product_directions"] = [
     (lambda V, W: np.concatenate([V[::2] + W[::2], V[::2] - W[::2]]), "a row of V enters 2 rows"),
     (lambda V, W: V + W.mean(axis=0), "a row of W enters 40 rows"),
 ]
-
-
-# features_enough
 
 
 def with_ridge(x, y, x_test, y_test, W, gamma, alpha):

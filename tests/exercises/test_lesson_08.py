@@ -57,17 +57,15 @@ WRONG["what_is_wrong"] = [
 
 def by_search(W):
     """The step along one line that takes the output furthest."""
-    d = W.shape[1]
-    line = W.T @ np.linalg.inv(W @ W.T) @ np.ones(len(W)) * d**0.25
+    line = np.linalg.pinv(W) @ np.ones(len(W))
 
     def output(t):
-        q, k = t * line, t * np.stack([line, -line])
-        estimate = features.trigonometric(np.vstack([q, k]) * d**-0.25, W)
+        estimate = features.trigonometric(t * np.stack([line, line, -line]), W)
         weights = estimate[1:] @ estimate[0]
         return weights[0] / weights.sum()
 
-    t = max(np.linspace(0.1, 1.5, 200), key=output)
-    return [(t * line).tolist(), [(t * line).tolist(), (-t * line).tolist()]]
+    longest = max(np.linspace(0.1, 1.5, 200), key=output) * W.shape[1] ** 0.25 * line
+    return [longest.tolist(), [longest.tolist(), (-longest).tolist()]]
 
 
 def from_the_origin(W):

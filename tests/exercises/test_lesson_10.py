@@ -1,5 +1,7 @@
 """Lesson 10, linear attention: right answers in other forms, and what is no mistake."""
 
+from functools import partial
+
 import numpy as np
 
 from performer_course.checks import lesson_10
@@ -14,9 +16,8 @@ RIGHT, WRONG = {}, {}
 def state_first(phi_q, phi_k, v, key_mask):
     """φ(K)ᵀV and φ(K)ᵀ1, one key at a time."""
     S, z = np.zeros((phi_k.shape[1], v.shape[1])), np.zeros(phi_k.shape[1])
-    for key, value, seen in zip(phi_k, v, key_mask, strict=True):
-        if seen:
-            S, z = S + np.outer(key, value), z + key
+    for key, value in zip(phi_k[key_mask], v[key_mask], strict=True):
+        S, z = S + np.outer(key, value), z + key
     return phi_q @ S / (phi_q @ z)[:, None]
 
 
@@ -29,6 +30,14 @@ def keys_first(of_k, of_v=lambda v, mask: v):
             return phi_q @ (phi_k.T @ v) / (phi_q @ phi_k.sum(axis=0))[:, None]
 
     return attend
+
+
+def zeros(x, mask):
+    return np.where(mask, x, 0)
+
+
+def product(x, mask):
+    return np.where(np.isnan(x), 0, x) * mask
 
 
 RIGHT["masked_linear_attention"] = [state_first]
@@ -48,22 +57,10 @@ def by_pairs(phi_q, phi_k, v, mask):
 
 WRONG["masked_linear_attention"] = [
     (hidden_subtracted, "right, until a hidden key has 1e+20"),
-    (
-        keys_first(lambda phi_k, mask: np.where(mask, phi_k, 0)),
-        "right, until a hidden key has nan in v",
-    ),
-    (
-        keys_first(
-            lambda phi_k, mask: np.where(np.isnan(phi_k), 0, phi_k) * mask,
-            lambda v, mask: np.where(mask, v, 0),
-        ),
-        "right, until a hidden key has inf in φ(K)",
-    ),
+    (keys_first(zeros), "right, until a hidden key has nan in v"),
+    (keys_first(product, zeros), "right, until a hidden key has inf in φ(K)"),
     (by_pairs, "that is an L × L array"),
 ]
-
-
-# padding_invariant
 
 
 def detector(
@@ -74,12 +71,8 @@ def detector(
     def detect(attend):
         q, k, v = scale * np.random.default_rng(5).normal(size=(3, 8, lesson_10.WIDTH))
         seen = ~np.isin(np.arange(8), holes)
-        right, mask = attend(q, k[seen], v[seen], seen[seen]), seen[:, None]
-        found = [
-            attend(q, np.where(mask, k, key), np.where(mask, v, value), seen)
-            for key in keys
-            for value in values
-        ]
+        right, hide = attend(q, k[seen], v[seen], seen[seen]), partial(np.where, seen[:, None])
+        found = [attend(q, hide(k, a), hide(v, b), seen) for a in keys for b in values]
         return all(np.allclose(rows, right, rtol, rtol / 1000) for rows in found)
 
     return detect
@@ -100,9 +93,6 @@ WRONG["padding_invariant"] = [
     (detector(scale=100.0), "among keys of size 1"),
     (detector(holes=range(8)), "keep a key real"),
 ]
-
-
-# features_at_least
 
 
 def by_eigenvalues(A, eps):

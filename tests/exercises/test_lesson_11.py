@@ -11,13 +11,7 @@ from tests.exercises.shared import exercises, norms
 RIGHT, WRONG = {}, {}
 
 
-# predicted_error
-
-
 RIGHT["predicted_error"] = [lambda q, k, m: np.sum(k * k) / (np.sqrt(q.shape[1]) * m * len(k) ** 2)]
-
-
-# log_estimates
 
 
 def row_by_row(x, y, W):
@@ -47,9 +41,6 @@ WRONG["log_estimates"] = [
     (all_at_once, "so that there is no (n, p, m) array"),
     (one_maximum_a_feature, "Take, for each pair, the maximum of its own sums"),
 ]
-
-
-# hidden_eps
 
 
 def from_three_keys(attend, d):

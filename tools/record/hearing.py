@@ -195,7 +195,7 @@ def pairs(found: dict) -> list[dict]:
 def of_antibodies(names: dict) -> list[dict]:
     """Perplexity of the antibodies' hidden residues, by window and by window with one mean key."""
     ways = {("exact", 0): antibody.attend_exact}
-    for band in (4, 8, 16):
+    for band in (4, 8, 16, 20, 25, 30, 37):
         ways["window", band] = names["window"](band)
         ways["near and mean key", band] = names["near_and_mean_key"](band)
     weights, scores = real_weights(), lesson_17()["scores"]

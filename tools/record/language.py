@@ -21,12 +21,18 @@ from scipy.special import log_softmax, softmax
 from performer_course import data, language
 from performer_course.transformer import join_heads
 from tools.record import language_methods as methods
-from tools.record.language_texts import FILE, KINDS as OTHER
+from tools.record.language_texts import FILE, OTHER
 from tools.record.shared import with_error, write
 
 L, BLOCK = 2048, 64  # tokens of a window, of which every second is judged; tokens in a mean
 SEEDS = 0, 1  # of trained features
 EXACT = 18, 23, 7, 17, 20, 9, 24, 10  # the blocks whose replacement harms retrieval most: `orders`
+KEY_HEADS = (17, 1), (18, 2), (20, 1), (20, 2), (21, 0), (21, 2), (22, 2), (23, 0), (23, 2)
+KEY_HEADS += (7, 0), (7, 1), (7, 2)  # those of `looking`, and block 7, of which none looks
+HARMFUL = (18, 2), (23, 0), (17, 1), (7, 2), (20, 2), (10, 2), (7, 0), (24, 0), (9, 2), (9, 1)
+HARMFUL += (23, 2), (23, 1)  # the first of `key_heads`
+SOME = "exact", "window 64 + 4, mean key", *(f"window {w} + 4" for w in (64, 96, 256))
+SOME += "window 64 + 4, 8 exact", "window 256 + 4, 8 exact", "window 256 + 4, 12 key heads exact"
 KINDS = "first digit", "other digits", "paragraph", "prose"
 
 
@@ -127,7 +133,9 @@ def approximations(weights):
         found[f"window 64 + 4, trained {seed}"] = near(64, 4, far=trained(weights, seed))
     far = "short values", "64 centres", *(f"trained {seed}" for seed in SEEDS)
     hybrids = [f"window {w} + 4" for w in (64, 96, 256)] + [f"window 64 + 4, {x}" for x in far]
-    return found | {f"{x}, 8 exact": methods.hybrid(EXACT, found[x]) for x in hybrids}
+    found |= {f"{x}, 8 exact": methods.hybrid(EXACT, found[x]) for x in hybrids}
+    found["window 256 + 4, 12 key heads exact"] = methods.hybrid(KEY_HEADS, near(256, 4))
+    return found
 
 
 def lost(weights, x, tokens):
@@ -276,10 +284,11 @@ def recall(weights):
     asked = [(x, "window 64 + 4") for x in blocks]
     asked += [(retrieval[:8], x) for x in (*far, "window 96 + 4")]
     asked += [([], x) for x in (*far, "window 64 + 4, mean key from block 1")]
+    asked += [(x, f"window {w} + 4") for w in (64, 256) for x in (KEY_HEADS, HARMFUL)]
     asked = dict.fromkeys((tuple(sorted(exact)), method) for exact, method in asked)  # each once
     for (exact, method), n in itertools.product(asked, (1, 2, 3)):
         found = scores(weights, *sequence(weights, n), methods.hybrid(exact, others[method]))
-        yield n, " ".join(map(str, exact)), method, *found
+        yield n, " ".join(":".join(map(str, np.ravel(x))) for x in exact), method, *found
 
 
 def weights_of(q, k, i):

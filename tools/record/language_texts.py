@@ -19,7 +19,7 @@ from pathlib import Path
 
 from performer_course import data
 
-FILE, KINDS = (data.FOLDER / f"language_{name}.json.gz" for name in ("texts", "kinds"))
+FILE, OTHER = (data.FOLDER / f"language_{name}.json.gz" for name in ("texts", "kinds"))
 FETCH = "apt-get download r-cran-janeaustenr=1.0.0-1; dpkg-deb -x *.deb ."
 MEMBER = "usr/lib/R/site-library/janeaustenr/data/Rdata.rdb"
 EXCERPTS = {  # part: (novel, first character, number of characters)
@@ -76,7 +76,7 @@ def main() -> None:
     texts = novels()
     found = {part: texts[novel][at:][:n].strip() for part, (novel, at, n) in EXCERPTS.items()}
     kinds = {"licence": LICENCE.read_text("utf-8"), "manual": manual(), "lesson": lessons()}
-    for file, content in (FILE, found), (KINDS, kinds):
+    for file, content in (FILE, found), (OTHER, kinds):
         content = json.dumps(content, ensure_ascii=False, indent=0).encode()
         file.write_bytes(gzip.compress(content, mtime=0))
 

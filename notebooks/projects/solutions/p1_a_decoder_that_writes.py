@@ -1,49 +1,52 @@
 # %% [markdown]
 # # Build a decoder that writes, with a Performer inside
 #
-# > **5 hours.** Needs: lessons 12, 15 and 16.
+# > **5 hours.** Needs: lessons 12, 14, 15 and 16.
 # >
 # > Afterwards you have a small decoder of your own that writes one character at a time from a memory of constant
 # > size, a table that justifies each choice in it, its distance from softmax on directions that it has never seen,
-# > and the length of text from which on that memory is the smaller one.
+# > and a verdict on whether a window that nobody trained would have done as well with fewer bytes.
 #
 # ## Brief
 #
 # Somebody wants to complete what people type. Softmax attention needs the keys and values of the whole line, its *KV
-# cache*, whereas the state of a Performer has as many numbers after one character as after a thousand. How much worse
-# are the predictions, and from which length on does the state save memory? You train a decoder with softmax, replace
-# its attention by random features, fine-tune it, and let it write from its states (lesson 12). Lesson 16 did the first
-# half from one start. Here you choose the text, the size, the features and the seeds, and you give the reasons. The
-# project is done when
+# cache*, whereas the state of a Performer has as many numbers after one character as after a thousand. The same is true
+# of a *window*, exact attention to the last few keys, and a window needs no training. Which of the two predicts better?
+# You train a decoder with softmax, replace its attention by random features, fine-tune it, and let it write from its
+# states (lesson 12). Beside it you swap in windows as they are. Lesson 16 did the first half from one start. Here you
+# choose the text, the size, the features and the seeds, and you give the reasons. The project is done when
 #
-# 1. on held-out text the Performer keeps at least 75 % of the benefit of attention on the worst of three draws of
-#    directions that it has never seen and with each of two seeds, where the *benefit of attention* is the number of bits
-#    between a decoder trained without attention and softmax, both trained for the same number of steps (elsewhere the
-#    fraction kept is called the *loss recovered*);
-# 2. every number of bits is compared with six baselines: symbol frequencies, counts of what followed one, two and three
-#    symbols, mean(V) swapped in, and a decoder trained without attention;
-# 3. a table of at most ten rows decides which features, how many directions $m$, and whether to redraw them;
+# 1. on held-out text and with each of two seeds, the Performer is compared with untrained windows of the same bytes and
+#    of a quarter of them, on the worst of three draws of directions that it has never seen; either it has fewer bits
+#    than all of them, or the report says that it has not, and names the smallest memory that does better;
+# 2. every number of bits is compared with seven baselines: symbol frequencies, counts of what followed one, two and
+#    three symbols, mean(V) and windows swapped in, and a decoder trained without attention; beside it is the fraction
+#    that it keeps of the *benefit of attention*, the number of bits between a decoder trained without attention and
+#    softmax, both trained for the same number of steps (elsewhere that fraction is called the *loss recovered*);
+# 3. a table of at most ten rows decides which features, how many directions $m$, and whether to redraw them, each row
+#    fine-tuned at the best of three learning rates;
 # 4. when the decoder writes token by token from its states, $\ln P$ of every symbol equals that of the whole forward
 #    pass to $10^{-10}$, the states have as many bytes after the first token as after the last, and the report states
 #    after how many tokens keys and values take as many bytes, and whether your decoder can read that far;
-# 5. samples from softmax and from the Performer are printed beside samples from three baselines: symbol frequencies,
-#    mean(V) swapped in, and the decoder trained without attention.
+# 5. samples from softmax, from the Performer and from a window are printed beside samples from three baselines: symbol
+#    frequencies, mean(V) swapped in, and the decoder trained without attention.
 #
 # ## Rubric
 #
 # | criterion | points | what earns them |
 # |---|---|---|
-# | Correctness | 6 | The states give what the forward pass gives; moments come from training text alone; each number of bits is compared with its baselines, on held-out text that was not learnt word for word. |
+# | Correctness | 6 | The states give what the forward pass gives; moments come from training text alone; each number of bits is compared with its baselines, windows among them, on held-out text that was not learnt word for word. |
 # | Measurement | 5 | Softmax is trained for as many steps as the Performer; directions never seen, three draws at least; what is reported is judged on windows and draws that decided nothing; a second seed of start and text; the spread is shown where draws differ. |
-# | Verdict | 4 | Each of the three decisions follows from a row of the table; the report names the text, the size and the seeds, and says what was not tried. |
+# | Verdict | 4 | Each of the three decisions follows from a row of the table; the report says which memory to take (a well-founded "a window" earns as much as a Performer that wins), names the text, the size and the seeds, and says what was not tried. |
 # | Code | 3 | A function for each idea, the package where it has one, nothing recompiled without need, no second training loop. |
 # | Picture | 2 | One idea, legible from the back of a room, with a baseline in it and an alternative text computed from the data. |
 #
 # ## Start
 #
 # Replace `GIVEN` by any text of 200,000 characters or more, and choose your own seeds and sizes. With the constants as
-# they are, the solution takes about a minute on two cores. If you have an afternoon, scale up to `WIDTH = 64`,
-# `WINDOW = 128`, `STEPS = 5000` and `TUNE = 500`.
+# they are, the solution takes less than two minutes on two cores. If you have an afternoon, scale up to `WIDTH = 64`,
+# `WINDOW = 128`, `STEPS = 5000` and `TUNE = 500`. A longer window is also the place to look for a text in which what is
+# far away matters more than it does here.
 #
 # The thirty most frequent symbols are kept, `·` represents all others, and every tenth block of 4096 characters is held
 # out. As in lesson 16, `training.train` is Adam, and the loss is the *cross-entropy* in *bits per character*, the mean
@@ -68,7 +71,16 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, data, features, projections, theory, training, transformer
+from performer_course import (
+    attention,
+    data,
+    features,
+    near_far,
+    projections,
+    theory,
+    training,
+    transformer,
+)
 from performer_course.figures import COLORS, show
 
 jax.config.update(
@@ -81,6 +93,7 @@ SEEDS = (1, 2)  # of the initial parameters and of the order of the text
 WIDTH, HEADS, DEPTH = 32, 2, 2
 WINDOW, BATCH = 32, 16  # characters that a row can see, windows in a step
 STEPS, TUNE = 600, 80  # of training with softmax, of fine-tuning with features
+RATES = (1e-3, 3e-3, 1e-2)  # of fine-tuning, to choose from
 TESTED = 160  # held-out windows to decide with, and as many to judge by
 
 SYMBOLS = [symbol for symbol, _ in Counter(TEXT).most_common(30)] + ["·"]
@@ -182,6 +195,20 @@ def blind(q, k, v, layer, *, causal, key_mask):
 
 
 # %% [markdown]
+# The strongest baseline sees few keys, and sees them exactly (lesson 14). Write it with `near_far`: attention to the
+# last $w$ keys, and, if `mean` is true, also to one key and value for all before them, their means.
+
+
+# %% nbgrader={"grade": false, "grade_id": "by_window", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def by_window(q, k, v, layer, *, w, mean, causal, key_mask):
+    """Exact attention to the last w keys, and to the mean key of the others if `mean`."""
+    ### BEGIN SOLUTION
+    attend = near_far.joint_attention if mean else near_far.near_field
+    return attend(q, k, v, w - 1, causal=causal, key_mask=key_mask)
+    ### END SOLUTION
+
+
+# %% [markdown]
 # Now train from each seed, once with softmax and once without attention. `training.train` takes a loss, parameters,
 # batches and a number of steps, and returns the parameters and all losses. JAX compiles a loss once for each function
 # object and shape, so create each loss only once.
@@ -197,22 +224,23 @@ def learn(loss, seed, fixed=dict):
 
 # %% [markdown]
 # The Performer will be trained for `TUNE` further steps. For a fair comparison the other decoders get them as well: the
-# same windows in the same order (`batches(seed + 100)`), at a third of the learning rate ($3\cdot 10^{-3}$). Write
-# these steps once, for every kind of attention.
+# same text in the same order (`batches(seed + 100)`), and each the best of the three learning rates in `RATES`, chosen
+# on the text of `test`. Write these steps once, for every kind of attention.
 
 
 # %% nbgrader={"grade": false, "grade_id": "more", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def more(loss, params, seed, fixed=dict):
+def more(loss, params, seed, rate, fixed=dict):
     """params after TUNE further steps, on text in another order than before."""
     ### BEGIN SOLUTION
-    return training.train(loss, params, batches(seed + 100, fixed), TUNE, rate=3e-3)[0]
+    return training.train(loss, params, batches(seed + 100, fixed), TUNE, rate=rate)[0]
     ### END SOLUTION
 
 
 # %% [markdown]
 # **Before you run this:** if all symbols were equally likely, a character would have $\log_2 31 = 4.95$ bits. A decoder
 # without attention sees only the current character and its position. Which of the baselines is based on the same
-# character, and will the decoder have far fewer bits than that, or about as many?
+# character, and will the decoder have far fewer bits than that, or about as many? And how many keys does a window need
+# to keep nine tenths of the benefit of attention?
 
 # %%
 MEAN, NONE = {"scale": np.ones((DEPTH, 1))}, {"scale": np.zeros((DEPTH, 1))}
@@ -224,8 +252,11 @@ soft, alone = (
     dict(zip(SEEDS, [run.result() for run in half], strict=True)) for half in (runs[:2], runs[2:])
 )
 first, without_bits = soft[SEEDS[0]], bits(alone[SEEDS[0]], NONE, blind)  # both after STEPS
-longer = {seed: more(loss, params, seed) for seed, params in soft.items()}  # softmax, STEPS + TUNE
-alone = {seed: more(without, params, seed, lambda: NONE) for seed, params in alone.items()}
+longer, blinded = {}, functools.partial(bits, fixed=NONE, attend=blind)
+for seed in SEEDS:  # STEPS + TUNE
+    longer[seed] = min((more(loss, soft[seed], seed, rate) for rate in RATES), key=bits)
+    tuned = (more(without, alone[seed], seed, rate, lambda: NONE) for rate in RATES)
+    alone[seed] = min(tuned, key=blinded)
 frequency = np.bincount(learnt.ravel(), minlength=len(SYMBOLS)) / learnt.size
 
 
@@ -251,6 +282,15 @@ def by_counts(on, most):
     return -np.log2(p).mean()
 
 
+# (w, mean key): as many tokens in memory as w and the mean key. The states of m = 64 have the bytes
+# of 36 tokens, so that a quarter is a window of 9; one of 36 sees all of WINDOW, and is softmax.
+WINDOWS = [(2, False), (2, True), (4, False), (4, True), (8, True), (9, False)]
+
+
+def called(w, mean):
+    return f"window of {w}{', mean key' * mean}"
+
+
 def references(on):
     """What a Performer is compared with: bits per character by name, after STEPS + TUNE steps."""
     marks = {"by frequency": -np.log2(frequency)[on[1]].mean()}
@@ -259,6 +299,9 @@ def references(on):
         marks[f"without attention, seed {seed}"] = bits(alone[seed], NONE, blind, on)
         marks[f"mean(V) swapped in, seed {seed}"] = bits(params, MEAN, blind, on)
         marks[f"softmax, seed {seed}"] = bits(params, on=on)
+        for w, mean in WINDOWS:
+            attend = functools.partial(by_window, w=w, mean=mean)
+            marks[f"{called(w, mean)}, seed {seed}"] = bits(params, {}, attend, on)
     return marks
 
 
@@ -271,7 +314,7 @@ def benefit_kept(value, marks, seed):
 MARKS = references(test)
 print("bits per character, held-out text")
 for name, value in MARKS.items():
-    print(f"{name:29} {value:.3f}")
+    print(f"{name:31} {value:.3f}")
 for seed, params in soft.items():
     print(f"softmax, seed {seed}, {STEPS} steps only: {bits(params):.3f}")
 print(f"without attention, seed {SEEDS[0]}, {STEPS} steps only: {without_bits:.3f}")
@@ -399,22 +442,23 @@ for kind, moments_of in KINDS.items():
 # %% [markdown]
 # ## Task 3: Fine-tune, and decide
 #
-# Fine-tune with `more`: `TUNE` steps from the softmax parameters after `STEPS`. The function `draw(rng)` returns what
-# goes into `fixed`. Either the first draw serves for all steps, or every step has a new one. The moments remain those
-# of the softmax model. Compile nothing twice: as long as $m$ does not change, a new draw is only another argument.
+# Fine-tune with `more`: `TUNE` steps at `rate` from the softmax parameters after `STEPS`. The function `draw(rng)`
+# returns what goes into `fixed`. Either the first draw serves for all steps, or every step has a new one. The moments
+# remain those of the softmax model. Compile nothing twice: as long as $m$ does not change, a new draw is only another
+# argument.
 
 # %%
 featured = functools.partial(loss, attend=by_features)
 
 
 # %% nbgrader={"grade": false, "grade_id": "tune", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def tune(params, draw, redraw, seed):
+def tune(params, draw, redraw, seed, rate):
     """The fine-tuned parameters, and the directions of the first step."""
     ### BEGIN SOLUTION
     rng = np.random.default_rng([5, seed])
     own = draw(rng)
     fixed = functools.partial(draw, rng) if redraw else lambda: own
-    return more(featured, params, seed, fixed), own
+    return more(featured, params, seed, rate, fixed), own
     ### END SOLUTION
 
 
@@ -431,26 +475,31 @@ CANDIDATES = [
 ]
 
 
-def run(kind, m, redraw, seed):
-    """Parameters, bits on the directions of the first step, and on three draws never seen."""
+def run(kind, m, redraw, seed, rates=RATES):
+    """At the best rate: parameters, bits on the first directions and on three never seen; rate."""
     draw = functools.partial(directions, m=m, moments=KINDS[kind](seed))
-    params, own = tune(soft[seed], draw, redraw, seed)
-    fresh = [bits(params, draw(np.random.default_rng([20, i])), by_features) for i in range(3)]
-    return params, bits(params, own, by_features), fresh
+
+    def at(rate):
+        params, own = tune(soft[seed], draw, redraw, seed, rate)
+        fresh = [bits(params, draw(np.random.default_rng([20, i])), by_features) for i in range(3)]
+        return params, bits(params, own, by_features), fresh, rate
+
+    return min(map(at, rates), key=lambda row: max(row[2]))
 
 
 with ThreadPoolExecutor(2) as pool:
     rows = list(pool.map(lambda candidate: run(*candidate, SEEDS[0]), CANDIDATES))
-for name in ("softmax", "mean(V) swapped in", "without attention"):
+for name in ("softmax", "window of 4", "mean(V) swapped in", "without attention"):
     print(f"{name:18} {MARKS[f'{name}, seed {SEEDS[0]}']:.3f} bits per character, seed {SEEDS[0]}")
 for name in ("by frequency", *(f"by counts after {n}" for n in (1, 2, 3))):
     print(f"{name:18} {MARKS[name]:.3f}")
-print("features     m    W         own W   new W, three draws   benefit kept, worst")
-for (kind, m, redraw), (_, own, fresh) in zip(CANDIDATES, rows, strict=True):
+print("features     m    W         own W   new W, three draws   benefit kept, worst    rate")
+for (kind, m, redraw), (_, own, fresh, rate) in zip(CANDIDATES, rows, strict=True):
     span = f"{min(fresh):.3f} to {max(fresh):.3f}"
     kept = benefit_kept(max(fresh), MARKS, SEEDS[0])
     print(
         f"{kind:10} {m:4d}    {'redrawn' if redraw else 'one':8} {own:.3f} {span:>20} {kept:21.1%}"
+        f" {rate:7.3f}"
     )
 
 # %% [markdown]
@@ -459,25 +508,27 @@ for (kind, m, redraw), (_, own, fresh) in zip(CANDIDATES, rows, strict=True):
 
 # %% nbgrader={"grade": false, "grade_id": "choice", "locked": false, "schema_version": 3, "solution": true, "task": false}
 ### BEGIN SOLUTION
-# Dense: the plain ones keep 51.8 % of the benefit at most, at the same cost per token. m = 64: swapped in,
+# Dense: the plain ones keep 56.2 % of the benefit at most, at the same cost per token. m = 64: swapped in,
 # 16 keep 45 %, 64 keep 69 %; 256 keep 84 %, but their states have 147,456 bytes, as many as 144 tokens.
-# Redrawn: on the worst draw they keep 75.1 %, with one W 73.1 %. The difference is small, so it has to be
+# Redrawn: on the worst draw they keep 74.9 %, with one W 72.9 %. The difference is small, so it has to be
 # confirmed on windows and draws that decided nothing, and with the second seed.
 CHOICE = ("dense", 64, True)
 ### END SOLUTION
 
 # %% [markdown]
 # A choice looks its best on the windows and draws that led to it. We therefore judge it on the windows of `judge`, with
-# three draws that no cell above has used, and for the second seed as well. It is compared with the same features after
-# the other kind of fine-tuning, where $W$ is redrawn if you chose one $W$, and the reverse. **Before you run this:**
-# will more of the benefit be kept, or less?
+# three draws that no cell above has used, and for the second seed as well, at the rate that was best for the first. It
+# is compared with windows, which nobody trained, and with the same features after the other kind of fine-tuning, where
+# $W$ is redrawn if you chose one $W$, and the reverse. **Before you run this:** will more of the benefit be kept than
+# above, or less? Which window is the narrowest that predicts better?
 
 # %%
 tuned = {(row, SEEDS[0]): result for row, result in zip(CANDIDATES, rows, strict=True)}
 OTHER = (*CHOICE[:2], not CHOICE[2])
 missing = [(row, seed) for seed in SEEDS for row in (CHOICE, OTHER) if (row, seed) not in tuned]
-with ThreadPoolExecutor(2) as pool:
-    tuned |= zip(missing, pool.map(lambda pair: run(*pair[0], pair[1]), missing), strict=True)
+for row, seed in missing:
+    rates = tuned[row, SEEDS[0]][3:] if seed != SEEDS[0] else RATES
+    tuned[row, seed] = run(*row, seed, rates)
 
 
 def worst(row, seed):
@@ -488,17 +539,26 @@ def worst(row, seed):
 
 
 JUDGED = references(judge)
-print("bits per character, windows that decided nothing")
+print("bits per character, windows of text that decided nothing")
 for name, value in JUDGED.items():
-    print(f"{name:29} {value:.3f}")
-kept = {}
+    kept = ""
+    if name.startswith("window"):
+        kept = f", benefit kept {benefit_kept(value, JUDGED, name.split()[-1]):.1%}"
+    print(f"{name:31} {value:.3f}{kept}")
+chosen = {seed: worst(CHOICE, seed) for seed in SEEDS}
 for seed in SEEDS:
-    for name, row in {"the choice": CHOICE, "the alternative": OTHER}.items():
-        value = worst(row, seed)
-        kept[name, seed] = benefit_kept(value, JUDGED, seed)
-        print(f"{f'{name}, seed {seed}':29} {value:.3f}, benefit kept {kept[name, seed]:.1%}")
-reached = min(kept["the choice", seed] for seed in SEEDS) >= 0.75
-print(f"at least three quarters kept for both seeds: {reached}")
+    for name, value in {"the choice": chosen[seed], "the alternative": worst(OTHER, seed)}.items():
+        kept = benefit_kept(value, JUDGED, seed)
+        print(f"{f'{name}, seed {seed}':31} {value:.3f}, benefit kept {kept:.1%}")
+ahead = [
+    (w + mean, called(w, mean))
+    for w, mean in WINDOWS
+    if all(JUDGED[f"{called(w, mean)}, seed {seed}"] < chosen[seed] for seed in SEEDS)
+]
+print(f"windows ahead of the choice for both seeds: {len(ahead)} of {len(WINDOWS)}")
+if ahead:
+    tokens, name = min(ahead)
+    print(f"the smallest of them: {name}, {tokens * 2 * 8 * WIDTH * DEPTH:,} bytes")
 
 # %% [markdown]
 # ## Task 4: Write from states
@@ -604,11 +664,13 @@ def write(read, prompt, n=96, seed=7):
     return words(line[half:])
 
 
+FOUR = functools.partial(by_window, w=4, mean=False)
 writers = {
     "by frequency": lambda memory, new: (None, frequency),
     "mean(V) swapped in": by_tokens(longer[SEEDS[0]], MEAN, blind),
     "without attention": by_tokens(alone[SEEDS[0]], NONE, blind),
     "softmax": by_tokens(longer[SEEDS[0]]),
+    "window of 4 keys": by_tokens(longer[SEEDS[0]], {}, FOUR),
     "Performer, from states": by_states(PERFORMER, FIXED),
 }
 for place in (400, 2000):
@@ -630,13 +692,14 @@ x, y = windows(np.random.default_rng(31), held_out, TESTED, 2 * WINDOW)
 by_position = {
     "softmax": each_bit(longer[SEEDS[0]], {}, None, x, y),
     "Performer, new $W$": each_bit(PERFORMER, FIXED, by_features, x, y),
+    "window of 4 keys": each_bit(longer[SEEDS[0]], {}, FOUR, x, y),
     "baseline: mean(V)": each_bit(longer[SEEDS[0]], MEAN, blind, x, y),
 }
 middle = np.arange(2 * WINDOW).reshape(-1, 8).mean(axis=1) + 1
 by_position = {name: b.mean(axis=0).reshape(-1, 8).mean(axis=1) for name, b in by_position.items()}
 fig, ax = plt.subplots(figsize=(8, 4.4))
 for (name, b), colour, marker in zip(
-    by_position.items(), (*COLORS[:2], COLORS[6]), "os^", strict=True
+    by_position.items(), (*COLORS[:3], COLORS[6]), "osD^", strict=True
 ):
     ax.plot(middle, b, marker=marker, color=colour, label=name)
 ax.axvline(WINDOW + 0.5, color=COLORS[6], linewidth=1, linestyle="-")
@@ -669,36 +732,42 @@ show(
 # The text is Python's manual with each paragraph once. As given, 49.1 % of the held-out spans of 33 symbols also occur
 # word for word in the learnt blocks; as used, 5.4 % do. The decoder has width 32, two blocks and two heads of $d = 16$.
 # These heads are wider than those of lesson 16, because I wanted to know whether its verdict survives that. I trained
-# it with softmax for 600 steps on windows of 32 characters, from the seeds 1 and 2. The Performer was trained for 80
-# further steps, so softmax was given the same 80, which brought it from 2.946 to 2.928 bits and from 2.980 to 2.965. I
-# decided on 160 held-out windows and judged on 160 others, with other draws.
+# it with softmax for 600 steps on windows of 32 characters, from the seeds 1 and 2, at one learning rate, $10^{-2}$.
+# The Performer was trained for 80 further steps, so softmax and the decoder without attention were given the same 80,
+# each at the best of three rates. They brought softmax from 2.946 to 2.928 bits and from 2.980 to 2.965. I decided on
+# 160 held-out windows and judged on 160 others, with other draws.
 #
 # Swapped in without training, 64 plain directions keep 12 % of the benefit of attention and 64 dense ones 69 %; 16
-# dense ones keep 45 %, more than 256 plain ones. After fine-tuning, the plain features keep at most 51.8 % on the worst
+# dense ones keep 45 %, more than 256 plain ones. After fine-tuning, the plain features keep at most 56.2 % on the worst
 # draw never seen, so I took the dense ones. I took 64 of them because 16 keep only 45 % when swapped in, and because
 # 256, which keep 84 %, have states with as many bytes as 144 tokens. Trained with one $W$, the dense features are the
-# best of all on their own directions, with 3.005 bits, but on others they keep 73.1 % of the benefit, whereas redrawn
-# they keep 75.1 %. That difference is small. But it has the same sign for both seeds on windows and draws that decided
-# nothing, 73.2 and 72.0 % against 78.7 and 78.2 %, so I redraw. In a process that kept one $W$ for its whole life I
+# best of all on their own directions, with 3.005 bits, but on others they keep 72.9 % of the benefit, whereas redrawn
+# they keep 74.9 %. That difference is small. But it has the same sign for both seeds on windows and draws that decided
+# nothing, 73.2 and 71.9 % against 78.7 and 78.2 %, so I redraw. In a process that kept one $W$ for its whole life I
 # would decide the other way.
 #
-# All five points of the brief were reached. Where nothing had been decided the Performer has 3.133 and 3.132 bits on
-# the worst draw, softmax after as many steps 3.019 and 3.015, and a decoder without attention 3.556 and 3.553. So 78.7
-# and 78.2 % of the benefit are kept, more than three quarters. One $W$ for all steps would not have reached that.
+# My verdict is to use none of these: take a window. Where nothing had been decided the Performer has 3.133 and 3.132
+# bits on the worst draw. Four keys, which nobody trained, have 3.068 and 3.031 bits: they keep 90.8 and 97.1 % of the
+# benefit in 4,096 bytes, a ninth of the 36,864 of the states. With a mean key it is 96.0 and 98.2 %. A window of nine,
+# a quarter of the bytes, has no more bits than softmax, and one of the same bytes is longer than all that this decoder
+# can read, so it is softmax. Of six windows only the two with two keys lose to the Performer. So point 1 is answered by
+# a no. Two blocks with four keys each see seven letters, and after so little training these carry nearly all of what
+# attention gains. A memory that holds a little of everything has nothing to win there.
+#
+# The other points were reached. Softmax has 3.019 and 3.015 bits, and a decoder without attention 3.555 and 3.551.
 # Symbol frequencies have 4.443 bits, and mean(V) swapped in has 3.684 and 3.717, more than no attention at all. Token
-# by token the states give what the forward pass gives, to $10^{-10}$, and they have 36,864 bytes all the time.
+# by token the states give what the forward pass gives, to $10^{-10}$. But they save nothing: keys and values have
+# 32,768 bytes in a window of 32 and equal the states only after 36 tokens, and no decoder of mine can read that far.
 #
 # The least flattering rows are those of simple counts. Counts after one symbol have 3.523 bits, fewer than the decoder
 # without attention; counts after two have 2.681 and after three 2.119, less than softmax. After 600 steps neither
 # decoder has learnt what a table of three symbols knows, so all of this is a verdict about attention at the beginning
 # of its training. Lesson 16 trains twenty times as long, and there 64 directions keep less.
 #
-# Three things surprised me. First, in a window of 32 the states save no memory: keys and values have 32,768 bytes
-# there, and they equal the states only after 36 tokens. Second, beyond the positions that were trained softmax goes
-# from 2.86 to 3.91 bits, worse than the 3.76 of mean(V), and the Performer does much the same. So it is not the
-# features that fail there but positions or lengths that nobody trained; I did not separate the two. The answer to the
-# brief is therefore that nothing is saved here: the states would be smaller from 37 tokens on, and no decoder of mine
-# can read that far. Third, from one of the two places where they write, the Performer soon writes nothing but spaces,
-# and softmax does not; from the other I could not tell them apart. Two places are too few to say how often that
-# happens; the bits decide. I did not try another text, windows so long that the states pay off, or fine-tuning with 16
-# or 256 directions.
+# Two things surprised me. Beyond the positions that were trained softmax goes from 2.86 to 3.91 bits, worse than the
+# 3.76 of mean(V), and the Performer does much the same. A window of four keys only goes from 2.92 to 3.25. It meets the
+# same new positions, but no key more than three letters away, so most of the damage seems to come from keys farther
+# away than in training. And fewer bits are not better lines: from both places where they write, the window of four soon
+# writes nothing but spaces, the Performer from one, softmax from neither. Two places are too few to say how often that
+# happens; the bits decide. I did not try another text, a decoder that reads so far that the states pay off, other rates
+# for the first 600 steps, fine-tuned windows, or fine-tuning with 16 or 256 directions.

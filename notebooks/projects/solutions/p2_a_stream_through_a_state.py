@@ -18,10 +18,11 @@
 #    are finite and equal to causal attention in one piece (to $10^{-4}$ in float32; the first 5,000 to $10^{-10}$ in
 #    float64);
 # 2. milliseconds per character and bytes in memory are compared with those of a KV cache at four lengths or more;
-# 3. at three sizes of memory and 10,000 positions or more, the state is compared with mean(V) *and* with a *sliding
-#    window*, exact attention over the last keys that fit into the same bytes; the window and the state are each mixed
-#    with mean(V) in the best of five fractions, and each has the best of three sharpnesses; the state has two draws of
-#    directions or more; and the report says at which sizes the state needs fewer bits than both, and by how much;
+# 3. at three sizes of memory and 10,000 positions or more, the state is compared with mean(V), with a *sliding window*,
+#    exact attention over the last keys that fit into the same bytes, *and* with tables of counts, of what followed one
+#    symbol and two; each is mixed with mean(V) in the best of five fractions, the window and the state have the best of
+#    three sharpnesses, and the state two draws of directions or more; and the report says at which sizes the state
+#    needs fewer bits than everything that has no more bytes, and by how much;
 # 4. there is a curve of recall against distance, from 10 to 90,000 characters or more, for the state, the window, the
 #    whole cache and mean(V), and a verdict that says where the state is the wrong choice.
 #
@@ -29,7 +30,7 @@
 #
 # | criterion | points | what earns them |
 # |---|---|---|
-# | Correctness | 6 | Chunks, single steps and one piece agree; no row sees its own answer; each quality is compared with mean(V), the window mixed with it and the cache, all judged by the same rule, with the fraction and the sharpness chosen in the same way. |
+# | Correctness | 6 | Chunks, single steps and one piece agree; no row sees its own answer; each quality is compared with mean(V), counts, the window mixed with mean(V) and the cache, all judged by the same rule, with the fraction and the sharpness chosen in the same way. |
 # | Measurement | 5 | Bytes are counted and not estimated; each time is the best of several, at four lengths or more; recall comes from more than one draw of facts. |
 # | Verdict | 4 | Says for which bytes, sharpness and distance the state wins and where it loses, names the text, and promises nothing for another. |
 # | Code | 3 | A function for each idea, no loop where the package has a call, nothing of the size of the text in memory besides the results. |
@@ -267,6 +268,9 @@ show(
 # need few bytes: keep the *last* keys and values, and forget the rest. Write exact attention of some rows over the last
 # $w$ keys; with $w$ = `LENGTH` that is the whole cache.
 #
+# An even simpler memory ignores the vectors. `by_counts` keeps a table of what followed each symbol so far, or each
+# pair of symbols. That is a state as well, with a one-hot feature map: 31 features for one symbol, $31^2$ for two.
+#
 # Then mix the rows of every memory with mean(V), and judge each mixture. Sharpness and fraction are chosen on the first
 # 20,000 characters and judged on the other 80,000, so that the choice favours nobody.
 
@@ -294,9 +298,22 @@ def of_mixtures(rows, positions):
 # %% [markdown]
 # **Before you run this:** the state has as many bytes as the last 134 characters. Which of the two predicts better, and
 # does your answer change if both get a quarter of the bytes, or four times as many? Which of them gains more from a
-# mixture with 31 counts?
+# mixture with 31 counts? And what do $31^2$ counts predict, which have fewer bytes than any of them?
+
 
 # %%
+def by_counts(n):
+    """Rows (LENGTH, e): what followed the last n symbols so far; mean(V) where they are new."""
+    counts, rows = {}, baseline.copy()
+    for i in range(n, LENGTH):
+        followed = counts.setdefault(tokens[i + 1 - n : i + 1].tobytes(), np.zeros(E_SIZE))
+        followed[tokens[i + 1]] += 1
+        known = counts.get(tokens[i + 2 - n : i + 2].tobytes())
+        if known is not None:
+            rows[i] = known / known.sum()
+    return rows
+
+
 positions = np.arange(2000, LENGTH, EVERY)
 few = positions[:: len(positions) // 400]
 SIZES = (M // 4, M, 4 * M)
@@ -314,6 +331,8 @@ for beta in SHARPNESS:  # judged[name]: (β, draws, fractions, 2)
         judged.setdefault(f"window, w = {w}", []).append([of_mixtures(rows, positions)])
     rows = over_window(*sharp, few, LENGTH)
     judged.setdefault("whole cache", []).append([of_mixtures(rows, few)])
+for n in (1, 2):
+    judged[f"counts after {n}"] = [[of_mixtures(by_counts(n)[positions], positions)]]
 late = few >= CHOICE
 error = bits(rows[late], TRUTH[few[late]]).std() / math.sqrt(late.sum())  # β = 8
 print(
@@ -330,15 +349,22 @@ for name, values in judged.items():
     early = values.mean(axis=1)[..., 0]  # (β, fractions), mean of the draws
     i, (j, fraction) = early[:, 0].argmin(), np.unravel_index(early.argmin(), early.shape)
     alone[name], best[name] = values[i, :, 0, 1].max(), values[j, :, fraction, 1].max()
-    print(f"{name:16} {alone[name]:6.2f} {SHARPNESS[i]:5d}", end=" ")
+    at, mixed_at = (f"{SHARPNESS[n] if len(values) > 1 else '–':>5}" for n in (i, j))
+    print(f"{name:16} {alone[name]:6.2f} {at}", end=" ")
     spread = f"{np.ptp(values[j, :, fraction, 1]):14.2f}" if values.shape[1] > 1 else ""
-    print(f"{best[name]:8.2f} {SHARPNESS[j]:5d} {FRACTIONS[fraction]:8.1f}{spread}")
+    print(f"{best[name]:8.2f} {mixed_at} {FRACTIONS[fraction]:8.1f}{spread}")
 
-print("\nbits that a state saves   against mean(V)   its window, both alone   both mixed")
+counted = ", ".join(f"{4 * E_SIZE ** (n + 1):,} after {n}" for n in (1, 2))
+print(f"\nbytes of counts in float32: {counted}; of states:", end=" ")
+print(", ".join(f"{4 * m * (E_SIZE + 2):,}" for m in SIZES))
+print("bits that a state saves   against mean(V)   its window, both alone   both mixed   counts")
 for m in SIZES:
     state, window = f"state, m = {m}", f"window, w = {LAST * m // M}"
+    fit = [n for n in (1, 2) if E_SIZE ** (n + 1) <= m * (E_SIZE + 2)]  # no more bytes
+    by_table = min(best[f"counts after {n}"] for n in fit) - best[state]
     print(f"m = {m:4d} {best['mean(V)'] - best[state]:32.2f}", end="")
-    print(f"{alone[window] - alone[state]:25.2f} {best[window] - best[state]:13.2f}")
+    print(f"{alone[window] - alone[state]:25.2f} {best[window] - best[state]:13.2f}", end="")
+    print(f"{by_table:9.2f}")
 
 at, back = {}, np.full(LENGTH, LENGTH)  # back: how far back the last 33 characters occurred before
 for i in range(33, LENGTH):
@@ -459,24 +485,28 @@ show(
 # grows in proportion to the text, but it starts from so little that up to 10,000 characters the cache is the faster
 # one, and it is exact.
 #
-# Which memory predicts better was judged at 20,000 positions. Each memory had the best of three sharpnesses and of five
-# fractions of mean(V), both chosen on the first 20,000 characters and judged on the others, and the state is judged by
-# the worst of three draws. mean(V) alone needs 4.39 bits per character. With 64 directions the state is as good as a
-# window of 33 mixed with mean(V) (4.18 and 4.21). With more bytes the window wins: 256 directions need 3.96 and their
-# window 3.81, and 1024 need 3.74 and theirs 3.47. So 64 is the only one of the three sizes at which the state needs
-# fewer bits than both: 0.21 fewer than mean(V), and 0.04 fewer than the window, which is little, because the draws
-# alone differ by 0.08. At 256 and 1024 it needs 0.16 and 0.27 more than the window.
+# Which memory predicts better was judged at 20,000 positions. Each memory had the best of five fractions of mean(V),
+# the window and the state also of three sharpnesses, chosen on the first 20,000 characters and judged on the others,
+# and the state is judged by the worst of three draws. mean(V) alone needs 4.39 bits per character. With 64 directions
+# the state is as good as a window of 33 mixed with mean(V) (4.18 and 4.21). With more bytes the window wins: 256
+# directions need 3.96 and their window 3.81, and 1024 need 3.74 and theirs 3.47. So 64 is the only one of the three
+# sizes at which the state needs fewer bits than mean(V) and the window, by 0.21 and 0.04; the draws alone differ by
+# 0.08. But at no size does it need fewer bits than a table of counts that has no more bytes. Counts after one symbol
+# have 3,844 bytes, fewer than any state here, and need 3.56 bits; counts after two have 119,164 and need 2.73, and the
+# state of 1024 directions, which has 135,168, needs 1.02 more. Their features are exact. Mine compare vectors in which
+# the last symbol counts most, and estimate even that at random.
 #
-# Without the mixture I would have concluded something else, because then the state wins by 0.97 bits at 64 directions.
-# But that is a win over two per cent spread evenly: many symbols are missing from a window of 33, each costs 10.6 bits
-# when it comes, and so the window alone needs 5.15 bits, more than mean(V). Adding 31 counts solves this; mean(V) is
-# 0.8 of the mixture for the shortest window and 0.2 for the longest. The counts do not help the state at all. Its best
-# fraction is 0 at every size, because it keeps something of every character and its rows are close to the frequencies
-# already. I had expected the longest window to find whole passages again, but at only 1.1 % of the positions had the
-# last 33 characters occurred word for word within its 536. More directions help the state less than more characters
-# help the window. A sharp score has long queries and keys, and the relative variance of a weight grows with
-# $e^{\lVert q' + k'\rVert^2}$ (lesson 11), against which a factor of four in $m$ is little. The whole cache needs 3.49
-# bits, no less than the longest window mixed; but it was judged at 328 positions, so this is known only to 0.08.
+# Without the mixture I would have concluded something else about the window, because then the state wins by 0.97 bits
+# at 64 directions. But that is a win over two per cent spread evenly: many symbols are missing from a window of 33,
+# each costs 10.6 bits when it comes, and so the window alone needs 5.15 bits, more than mean(V). Adding 31 counts
+# solves this; mean(V) is 0.8 of the mixture for the shortest window and 0.2 for the longest. The 31 counts do not help
+# the state at all. Its best fraction is 0 at every size, because it keeps something of every character and its rows are
+# close to the frequencies already. I had expected the longest window to find whole passages again, but at only 1.1 % of
+# the positions had the last 33 characters occurred word for word within its 536. More directions help the state less
+# than more characters help the window. A sharp score has long queries and keys, and the relative variance of a weight
+# grows with $e^{\lVert q' + k'\rVert^2}$ (lesson 11), against which a factor of four in $m$ is little. The whole cache
+# needs 3.49 bits, no less than the longest window mixed; but it was judged at 328 positions, so this is known only to
+# 0.08.
 #
 # The recall of single facts shows another side. The window of 134 returns every fact at 100 characters, and at 300 no
 # more than chance. The state forgets slowly: after 1,000 characters 0.30 of the facts come back with 256 directions and
@@ -485,10 +515,11 @@ show(
 # should solve that for the cache. Whether the state could follow I cannot say, because only β = 8 and one $W$ per size
 # were tried.
 #
-# My verdict, for this text and for keys that nobody trained: to predict the next character in few bytes, take the
-# window and 31 counts, which are never clearly worse than the state here, and better from 134 characters on. Take the
-# state where you ask for single facts from some hundred or thousand characters ago, and some of them are enough. Take
-# the cache where they must come back from farther away, as long as you can afford it. Next I would give the state the
-# sharper features of lesson 15, which need no more bytes. And I would repeat task 3 on another text, because this one
-# repeats itself: at 4.3 % of the positions the last 33 characters had occurred word for word before, mostly farther
-# back than any window here reaches, and that can help only the state and the cache.
+# My verdict, for this text and for keys that nobody trained: to predict the next character in few bytes, take a table
+# of counts. If there are only vectors and nothing to count, take the window and 31 counts, which are never clearly
+# worse than the state here, and better from 134 characters on. Take the state where you ask for single facts from some
+# hundred or thousand characters ago, and some of them are enough. Take the cache where they must come back from farther
+# away, as long as you can afford it. Next I would give the state the sharper features of lesson 15, which need no more
+# bytes. And I would repeat task 3 on another text, because this one repeats itself: at 4.3 % of the positions the last
+# 33 characters had occurred word for word before, mostly farther back than any window here reaches, and that can help
+# only the state and the cache.
