@@ -13,7 +13,7 @@
     speech       another, which transcribes speech with any attention
     language     another, which continues a text with any attention
     theory       the mean and the variance of each estimator, in closed form
-    compare      the normalised error, and features fitted to your own data
+    compare      the normalised error, the bench of rivals, features fitted to your own data
     card         which cheap attention suits a head: the decision card of lesson 23
     paper        an array that records what a GPU would launch, move and wait for
     data         a text, attention of three kinds (independent, aligned, learned), and speech

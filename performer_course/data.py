@@ -4,6 +4,7 @@ Host only. The files are in `notebooks/data/` of a clone, with their licences an
 """
 
 import gzip
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,24 @@ def text() -> str:
     Source: Python 3.11.7, its language reference (`notebooks/data/README.md`).
     """
     return gzip.decompress(_path("python_reference.txt.gz").read_bytes()).decode().lower()
+
+
+def blocks(repeats: bool = False) -> tuple[str, np.ndarray, np.ndarray]:
+    """(symbols, to_learn, held_out): tokens of `text` to train on, and every tenth block to judge.
+
+    symbols: the thirty most frequent characters, by token, and "·", token 30, for all others. Each
+    paragraph is kept once: the text repeats some, and what is both learned and judged is a leak.
+    With `repeats` all are kept. Shape: (blocks, 4096) each, int64, with 82 and 9 blocks; with
+    repeats 102 and 11. Error: none; what is left of the last block is dropped. Cost: one pass over
+    the text. Source: this course, lesson 16.
+    """
+    paragraphs = text().split("\n\n")
+    once = "\n\n".join(dict.fromkeys(paragraphs))
+    symbols = "".join(symbol for symbol, _ in Counter(once).most_common(30)) + "·"
+    code = {symbol: token for token, symbol in enumerate(symbols)}
+    tokens = np.array([code.get(c, 30) for c in ("\n\n".join(paragraphs) if repeats else once)])
+    whole = tokens[: len(tokens) // 4096 * 4096].reshape(-1, 4096)
+    return symbols, np.delete(whole, np.s_[9::10], axis=0), whole[9::10]
 
 
 def learned(when: str = "early") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -174,7 +193,8 @@ def performer() -> tuple[dict[str, np.ndarray], str, dict[str, float]]:
 
     params: for `transformer.forward` with Config(31, 32, 4, 2, attention="favor"), W included.
     symbols: its characters, by token. bits: per character on the held-out windows, "FAVOR+" and
-    "softmax", a decoder trained equally. Shape: W (2, 64, 8), the others as `transformer.init`.
+    "softmax", the same decoder trained for as many steps, each at the best of three rates, chosen
+    on other text. Shape: W (2, 64, 8), the others as `transformer.init`.
     Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.05 MB. Source:
     `python -m tools.record.performer`.
     """

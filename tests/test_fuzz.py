@@ -67,7 +67,7 @@ HOST |= {"x": draw(2, 3), "y": draw(2, 3), "v": draw(2, 2), "rho": draw(3), "del
 HOST |= {"m": 2, "n": 4, "d": 3, "radius": 0.7, "beta": 0.5}
 HOST |= {"stages": 2, "signs": np.sign(draw(1, 3, 4)), "norms": draw(2), "gamma": 0.4}
 HOST |= {"passes": 2, "part": "test", "scale": 0.5, "sequence": "EVQL", "i": 1}
-HOST |= {"when": "early"}
+HOST |= {"when": "early", "repeats": False}
 MODEL = dict.fromkeys("qkv", draw(8, 5, 64)) | {"W": draw(6, 64)}
 MODEL |= {"tokens": np.full((2, 5), 7), "attend": antibody.attend_exact}
 MODEL |= {"masked": np.eye(2, 4, dtype=bool), "weights": small_weights()}

@@ -361,10 +361,10 @@ def training():
         return runpy.run_path(str(TRAINING))
 
 
-@pytest.mark.parametrize("way", [way for way in TRAINED["trained"] if "256" not in way])
+@pytest.mark.parametrize("way", TRAINED["trained"])
 def test_a_decoder_soon_knows_more_than_how_often_each_character_stands(training, way):
     losses, new = training["trained"](training["WAYS"][way], 25, L=64, batch=16)
-    assert losses[0] > 4
+    assert losses[0] > 3.4
     assert new < training["counted"]()["characters"] - 0.1
 
 

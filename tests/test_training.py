@@ -81,6 +81,17 @@ def test_the_text_is_the_one_that_the_lesson_was_written_for():
     assert (data.FOLDER / "python_reference.txt.gz").stat().st_size < 300_000
 
 
+def test_no_paragraph_is_both_learned_and_held_out():
+    symbols, *parts = data.blocks()
+    learned, held_out = (["".join(symbols[i] for i in block) for block in of] for of in parts)
+    assert [len(learned), len(held_out), {*map(len, learned + held_out)}] == [82, 9, {4096}]
+    whole = {p for block in held_out for p in block.split("\n\n")[1:-1] if len(p) > 60}
+    assert len(whole) > 50
+    assert not [p for p in whole if any(p in block for block in learned)]
+    _, *parts = data.blocks(repeats=True)
+    assert [len(of) for of in parts] == [102, 11]
+
+
 def test_the_licence_of_the_text_lies_beside_it():
     licence = (data.FOLDER / "LICENSE-python.txt").read_text(encoding="utf-8")
     assert "PYTHON SOFTWARE FOUNDATION LICENSE VERSION 2" in licence
@@ -140,14 +151,15 @@ def trained_longer():
 
 
 @pytest.mark.parametrize("seed", ["0", "1"])
-def test_the_longer_a_decoder_learns_the_less_of_its_attention_a_swap_keeps(seed):
+def test_the_longer_a_decoder_learns_the_less_features_keep_and_four_keys_keep_nine_tenths(seed):
     found = {run: bits for (run, of), bits in trained_longer().items() if of == seed}
     soft, alone = found["softmax"], found["trained without attention"]
     assert (np.diff(soft) < 0).all()
-    kept = {run: (alone - bits) / (alone - soft) for run, bits in found.items() if "m = " in run}
-    assert len(kept) == 3
-    for part in kept.values():
-        assert (np.diff(part) < 0).all()
+    kept = {run: (alone - bits) / (alone - soft) for run, bits in found.items()}
+    assert [(np.diff(part) < 0).all() for run, part in kept.items() if "m = " in run] == [True] * 3
+    near, with_mean = kept["window of 4 keys"], kept["window of 4 keys, mean key"]
+    assert 0.87 < near.min() < (with_mean - 0.02).min()
+    assert np.ptp(near) < 0.04 > np.ptp(with_mean)
     assert kept["positive, m = 64"][-1] < -0.3
     dense = kept["dense, centred, m = 64"]
     assert dense[0] > 0.75
@@ -175,8 +187,9 @@ def test_a_tenth_of_the_training_brings_back_most_of_what_a_swap_lost(seed):
     alone = longer["trained without attention", seed][3]
     assert soft[0] == longer["softmax", seed][3]
     assert soft.min() > soft[0] - 0.01
-    start = found.pop("positive, redrawn from the start, fresh W")[-1]
-    assert 0.9 < (alone - start) / (alone - soft[-1]) < 1
+    for name, least in (("positive, redrawn", 0.93), ("window of 4 keys", 0.9)):
+        (run,) = (run for run in found if run.startswith(name) and "the start" in run)
+        assert least < (alone - found.pop(run)[-1]) / (alone - soft[-1]) < 0.97
     assert len(found) == 4
     for run, bits in found.items():
         part = (alone - bits) / (alone - soft)
@@ -190,25 +203,18 @@ def three_seeds():
     return {row.pop("run"): np.array([float(value) for value in row.values()]) for row in rows}
 
 
-def test_from_scratch_no_attention_reaches_softmax_on_any_seed():
-    found = three_seeds()
-    scratch = {name: bits for name, bits in found.items() if name.startswith("from scratch")}
-    assert len(scratch) == 7
-    soft, mean = found["softmax"], scratch["from scratch, mean(V)"]
-    for name, bits in scratch.items():
-        assert (bits > soft + 0.04).all()
-        if "fresh W" not in name and bits is not mean:
-            assert (bits < mean).all()
-    plain, fresh = (scratch[f"from scratch, positive, one W{end}"] for end in ("", ", fresh W"))
-    redrawn, smreg = (
-        scratch[f"from scratch, {name}, redrawn, fresh W"] for name in ("positive", "SMREG")
-    )
-    assert (fresh < mean).sum() == 2
-    assert ((plain < redrawn) & (redrawn < fresh)).all()
-    assert (smreg < redrawn).all()
-    for name in ("ELU + 1", "ReLU"):
-        assert (np.maximum(smreg, plain) < scratch[f"from scratch, {name}"]).all()
-    assert (found["dense, m = 64, 80 steps redrawn"] < smreg).all()
+def test_from_scratch_a_window_beats_softmax_and_features_at_best_draw_level():
+    found, bests = three_seeds(), {}
+    for row in table("three_seeds_rates.csv"):
+        bests.setdefault(row["attention"], []).append(float(row["bits"]))
+    assert [np.argmin(bits) for bits in bests.values()] == [1] * 8 + [0] * 2  # of three rates
+    scratch = {n[14:]: bits for n, bits in found.items() if n.startswith("from scratch, ")}
+    soft, near, plain, fresh, redrawn, own, _, smreg, *maps, mean, alone = scratch.values()
+    assert (near < soft - 0.1).all()
+    assert (np.minimum(plain, own) > soft - 0.01).all()
+    assert ((own < plain) & (smreg < redrawn) & (plain < redrawn) & (redrawn < fresh)).all()
+    assert ((np.maximum(plain, smreg) < maps).all(axis=0) & (fresh < mean) & (mean < alone)).all()
+    assert list(scratch)[8:10] == ["ELU + 1", "ReLU"]
 
 
 def test_on_three_seeds_dense_features_keep_most_of_attention_and_eighty_steps_the_rest():

@@ -3,9 +3,10 @@
     python -m tools.record.decoder
 
 By the lesson's own functions, two seeds, each number of steps anew: bits per character
-on held-out windows with softmax, with each replacement (the mean of three draws of W), and of a
-decoder that learned as long without attention. The decoder of 6,000 steps then learns on, with
-softmax or with features. Samples and heads are of the first seed. Half an hour on two cores.
+on held-out windows with softmax, with each replacement (windows of four keys; the mean of three
+draws of W), and of a decoder that learned as long without attention. The decoder of 6,000 steps
+then learns on, with softmax or with features. Samples and heads are of the first seed. Half an hour
+on two cores.
 """
 
 import functools
@@ -42,7 +43,7 @@ def found(names: dict, seed: int, rng: Callable, start: dict, steps: int) -> tup
 def trained_on(names: dict, seed: int, rng: Callable, start: dict, soft: dict) -> dict:
     """Bits a character before further steps and after them: with softmax, and with 64 features.
 
-    Last, a model that had ever new plain directions from the start, for as many steps in all.
+    Last, models that had a window, or ever new plain directions, for as many steps in all.
     """
     train, bits, by_features = names["train"], names["bits"], names["by_features"]
     steps = [train(soft, n, 3e-3, seed=seed)[0] for n in FURTHER]
@@ -56,7 +57,9 @@ def trained_on(names: dict, seed: int, rng: Callable, start: dict, soft: dict) -
             models = soft, *(train(soft, n, *given)[0] for n in FURTHER)
             found = [[bits(p, W, by_features) for W in judges] for p in models]
             rows[f"{label}, {way}"] = np.mean(found, axis=1)
-    plain = names["directions"]
+    near, plain = names["WINDOWS"]["window of 4 keys"], names["directions"]
+    scratch, _ = train(start, LEARNED + FURTHER[-1], 1e-2, near, seed=seed)
+    rows["window of 4 keys from the start"] = [np.nan, np.nan, bits(scratch, attend=near)]
     scratch, _ = train(start, LEARNED + FURTHER[-1], 1e-2, by_features, plain, True, seed)
     found = [bits(scratch, plain(rng(20 + i)), by_features) for i in range(3)]
     return rows | {"positive, redrawn from the start, fresh W": [np.nan, np.nan, np.mean(found)]}
