@@ -146,3 +146,22 @@ def test_which_exact_layers_bring_a_digit_back(exact, low, high):
     found = recalled(" ".join(map(str, exact)))["first digit"]
     assert low < min(found) <= max(found) < high
     assert (np.mean(found) > math.log(10)) == (low > 1)
+
+
+@pytest.mark.parametrize("seed", "01")
+def test_projections_regain_half_where_they_learned_less_elsewhere_and_no_pass_key(seed):
+    """And 256 keys, untrained, have the lower loss in each window."""
+    over = {
+        (row["method"], row["window"]): float(row["over exact"])
+        for row in table("nats") + table("kinds")
+    }
+    last = [x for x in table("imitated") if (x["seed"], x["steps"]) == (seed, "240")]
+    last = {x["window"]: float(x["over exact"]) for x in last}
+    assert len(last) == 12
+    assert all(over["window 256 + 4", x] < less < over[NEAR, x] for x, less in last.items())
+    for learned, low, high in (True, 0.5, 0.6), (False, 0.65, 0.95):
+        named = [x for x in last if x.startswith(("prose", "technical")) == learned]
+        part = sum(last[x] for x in named) / sum(over[NEAR, x] for x in named)
+        assert low < part < high
+    digits = [x for x in table("imitated_recall") if (x["seed"], x["steps"]) == (seed, "240")]
+    assert np.mean([float(x["first digit"]) for x in digits]) > math.log(10)

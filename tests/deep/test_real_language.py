@@ -5,13 +5,13 @@ import functools
 
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 
 from performer_course import data, language, near_far
 from performer_course.transformer import join_heads
 from tests.deep import language_logits
 from tests.exercises.test_lesson_23 import row_by_row
-from tests.language_model import needs_language, real_language
+from tests.language_model import needs_language, real_language, small_language
 from tools.record import language as record
 from tools.record import language_methods as methods
 
@@ -133,3 +133,57 @@ def test_the_loss_to_train_by_is_the_error_of_the_features(head):
     exact, found = (join_heads(x) @ W_o.T for x in outputs)
     value = loss(W, q.reshape(2, 3, 300, 8), k, v, W_o, np.array(chosen))
     np.testing.assert_allclose(value, ((found - exact) ** 2).sum() / (exact**2).sum(), rtol=1e-4)
+
+
+@pytest.fixture
+def imitated(monkeypatch):
+    """The recorder of projections that learn, without rounding."""
+    pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
+    pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
+    from tools.record import language_imitated
+
+    for name, value in {"KIND": np.float32, "PIECE": 128, "WINDOW": 7}.items():
+        monkeypatch.setattr(language_imitated, name, value)
+    return language_imitated
+
+
+def test_the_loss_of_projections_is_the_divergence_from_the_exact_model(imitated):
+    """And its gradient is the slope of differences, along a random direction."""
+    import jax
+
+    rng, small = np.random.default_rng(6), small_language()
+    tokens = rng.integers(2, 200, size=128)
+    exact, own = (
+        log_softmax(language.logits(small, tokens, attend).astype(float), axis=-1)
+        for attend in (methods.exact, methods.near(7, 4))
+    )
+    W, rest = imitated.stacked(small)
+    slope = jax.jit(jax.value_and_grad(imitated.loss))
+    value, found = slope(W, W, rest, tokens)
+    expected = (np.exp(exact) * (exact - own)).sum(axis=-1).mean()
+    np.testing.assert_allclose(value, expected, rtol=1e-3)
+    for part in W:
+        way = {x: rng.normal(size=W[x].shape) * (x == part) for x in W}
+        ends = ({x: W[x] + h * way[x] for x in W} for h in (-4e-4, 4e-4))
+        low, high = (float(slope(end, W, rest, tokens)[0]) for end in ends)
+        np.testing.assert_allclose((found[part] * way[part]).sum(), (high - low) / 8e-4, rtol=0.03)
+
+
+def test_training_changes_the_projections_alone_and_lowers_the_loss(imitated, monkeypatch):
+    small = small_language()
+    monkeypatch.setattr(
+        record, "texts", lambda: {"train": "other " * 200, "reference 0": "in it " * 200}
+    )
+    for name, value in {"STEPS": (1, 20), "RATE": 1e-4}.items():
+        monkeypatch.setattr(imitated, name, value)
+    first, last = (now for _, now in imitated.trained(small, 0))
+    tokens = next(imitated.pieces(small, 0))
+    exact, rest = imitated.stacked(small)
+    before, after = (
+        imitated.loss(imitated.stacked(now)[0], exact, rest, tokens) for now in (first, last)
+    )
+    assert after < 0.8 * before
+    changed = {name for name in small if small[name] is not last[name]}
+    assert changed == {
+        f"blk.{i}.attn_{x}.weight" for i in range(12) for x in ("q", "k", "v", "output")
+    }
