@@ -33,6 +33,7 @@ HARMFUL = (18, 2), (23, 0), (17, 1), (7, 2), (20, 2), (10, 2), (7, 0), (24, 0), 
 HARMFUL += (23, 2), (23, 1)  # the first of `key_heads`
 SOME = "exact", "window 64 + 4, mean key", *(f"window {w} + 4" for w in (64, 96, 256))
 SOME += "window 64 + 4, 8 exact", "window 256 + 4, 8 exact", "window 256 + 4, 12 key heads exact"
+SOME += "window 64 + 4, trained 0", "window 64 + 4, trained 0, 8 exact"
 KINDS = "first digit", "other digits", "paragraph", "prose"
 
 
