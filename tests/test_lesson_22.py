@@ -163,5 +163,6 @@ def test_projections_regain_half_where_they_learned_less_elsewhere_and_no_pass_k
         named = [x for x in last if x.startswith(("prose", "technical")) == learned]
         part = sum(last[x] for x in named) / sum(over[NEAR, x] for x in named)
         assert low < part < high
+        assert learned or all(over[f"{NEAR}, trained 0", x] < last[x] for x in named)
     digits = [x for x in table("imitated_recall") if (x["seed"], x["steps"]) == (seed, "240")]
     assert np.mean([float(x["first digit"]) for x in digits]) > math.log(10)
