@@ -32,8 +32,8 @@ from performer_course.near_far import joint_attention
 # $y_j = k_j / d^{1/4}$. Before the division by their sum, the weights of attention are then
 # $A_{ij} = \exp(x_i^\top y_j)$. By lesson 02, $\exp(x^\top y) = e^{\|x\|^2/2}\, K(x, y)\, e^{\|y\|^2/2}$, where
 # $K(x, y) = e^{-\|x - y\|^2/2}$ is the Gaussian kernel, and for $K$ we take the features of lesson 04. Draw $m$
-# random frequencies $\omega_l \sim \mathcal{N}(0, I_d)$, the rows of $W$ (m, d). (From here on we call them
-# *directions*, as in lesson 05, because lesson 09 uses the same draws without any waves.) Then multiply the features
+# random frequencies $\omega_l \sim \mathcal{N}(0, I_d)$, the rows of $W$ (m, d). From here on we call them
+# *directions*, as in lesson 05, because lesson 09 uses the same draws without any waves. Then multiply the features
 # of each side by the factor of its norm:
 #
 # $$\varphi(x) = \frac{e^{\|x\|^2/2}}{\sqrt m} \bigl(\cos\omega_1^\top x, \dots, \cos\omega_m^\top x,\;
@@ -474,7 +474,7 @@ print(", ".join(f"{np.mean(np.array(of) < 1):.0%} of the {name} ones" for name, 
 # | decoder | Taylor series | mean key from keys | other texts, per head |
 # | decoder | positive features | mean query + mean key from keys | other texts, per head |
 #
-# A *decoder* is causal: the mean of its own text would contain the future. (Exercise 3 finds the shift for cosines.)
+# A *decoder* is causal: the mean of its own text would contain the future. Exercise 3 finds the shift for cosines.
 #
 # Distances can also be bounded: some models scale every query and key to one length $\ell$ (*QK-norm*, Henry et al.,
 # 2020; Peng et al., 2021), so that no pair is further apart than $2\ell$. So we also scale all $x$ and $y$ of the

@@ -332,8 +332,8 @@ for name, method in timed.items():
 # as long, every product of features is multiplied by $a^2$, which cancels in the division. For long vectors elu + 1 has
 # the same weakness, because its features, divided by $a$, tend to the features of ReLU as $a$ grows. **In these heads
 # elu + 1 is little better than the mean of all values, and at the same cost a window with cluster centres beats every
-# feature map.** (In this code the centres take several times the milliseconds of elu + 1.) On the decoder heads a bare
-# window is better still. Degree 2 beats degree 1 on most kinds, but here it costs more than exact attention.
+# feature map.** In this code, though, the centres take several times the milliseconds of elu + 1. On the decoder heads
+# a bare window is better still. Degree 2 beats degree 1 on most kinds, but here it costs more than exact attention.
 #
 # ## 4. The rank
 #
@@ -354,13 +354,13 @@ for name, method in timed.items():
 # They do not differ. The feature $\varphi(q_i)$ is a number that cancels in row $i$, so all rows of $A$ are equal.
 
 # %% [markdown]
-# Is low rank really the reason why the maps of section 3 fail? To find out, we compare them with the best that a given
-# rank allows. The nearest matrix of rank $F$ in least squares is the truncated *singular value decomposition* (Eckart
-# and Young, 1936). Because it is computed from $A$ itself, it is not a method for computing attention, but it shows
-# what could be achieved. On six heads of the antibody model, with 122 tokens and $d = 64$, we compare it with elu + 1
-# and with 32 positive features, first with random directions and then with the same directions after training on
-# another antibody (lesson 15). Since the values are the identity, the baseline, whose normalised error is 1, gives
-# equal weights to all keys.
+# Is low rank really the reason why the maps of section 3 fail on the antibody heads? To find out, we compare them with
+# the best that a given rank allows. The nearest matrix of rank $F$ in least squares is the truncated *singular value
+# decomposition* (Eckart and Young, 1936). Because it is computed from $A$ itself, it is not a method for computing
+# attention, but it shows what could be achieved. On six heads of the antibody model, with 122 tokens and $d = 64$, we
+# compare it with elu + 1 and with 32 positive features, first with random directions and then with the same directions
+# after training on another antibody (lesson 15). Since the values are the identity, the baseline, whose normalised
+# error is 1, gives equal weights to all keys.
 
 # %%
 q, k, W, _ = data.trained_features()["antibody"]  # shifted keys; W random, and trained (lesson 15)
@@ -464,7 +464,7 @@ for name, method in (("elu + 1", MAPS["elu + 1"]), ("positive features", positiv
 # - The time is linear in the length. The counts of multiplications cross at $L = 2m$, or at $4m$ with a causal mask,
 #   and below that length exact attention is cheaper.
 # - In the heads of section 3, trained with softmax, elu + 1 is little better than $\operatorname{mean}(V)$. A window
-#   with cluster centres, at the same cost, is better than each of the maps.
+#   with cluster centres is better than each of the maps of its cost.
 # - Without a causal mask, Taylor features of degree 1 and centred keys have the denominator $L$.
 # - Without a causal mask, the rank of the weights from $F$ features is at most $F$: an upper limit, not a promise.
 # - A padding mask acts on $\varphi(K)$.

@@ -406,11 +406,11 @@ show(
 # cannot grow without bound as the prediction does.
 
 # %% [markdown]
-# **On made-up tokens with a relative variance below a tenth the rule is right within a factor of three, and on every
-# trained head it says nothing.** On the trained heads its smallest prediction is above a hundred. Where the rule
-# applies, it predicts wins, with normalised errors down to 0.07, and losses at the smallest scale, where softmax is
-# almost uniform. But Taylor features of degree 2, of which there are 45 at width 8, have smaller errors on every
-# made-up head.
+# **On these made-up tokens ($d = 8$) with a relative variance below a tenth the rule is right within a factor of three,
+# and on every trained head it says nothing.** On the trained heads its smallest prediction is above a hundred. Where
+# the rule applies, it predicts wins, with normalised errors down to 0.07, and losses at the smallest scale, where
+# softmax is almost uniform. But Taylor features of degree 2, of which there are 45 at width 8, have smaller errors on
+# every made-up head.
 #
 # Why does the rule fail on trained heads? By lesson 09 the weight of a pair with the score $t > 0$ has a relative
 # variance of at least $(e^{4t} - 1)/m$. At $t = 4$ that is $9 \cdot 10^6/m$, and in the median trained head of each
@@ -479,7 +479,7 @@ for name, rival in list(bench.items())[:-1]:
 # gave their error within a factor of two.
 #
 # The result is now finite at any norm, and on made-up tokens it may also be right. On these antibody and speech heads,
-# however, features at this cost are rarely better than $\operatorname{mean}(V)$.
+# however, these untuned features are rarely better than $\operatorname{mean}(V)$.
 #
 # ## Take away
 #

@@ -160,9 +160,9 @@ print(f"{states[0, 0].size / (2 * D):.0f} characters; after 10,000 characters: {
 # %% [markdown]
 # The model writes some English words, but no sentence. To judge it, we measure its cross-entropy loss on held-out text
 # in *bits per character*, the mean of $-\log_2 P$ of the next character. The table compares it with the frequencies of
-# the symbols, with counts of what follows one symbol or two, and with the same decoder, trained for as many steps with
-# softmax attention. Each has the best of three learning rates, chosen after a quarter of the steps on a tenth of the
-# training text.
+# the symbols, with counts of what follows one symbol, two or three, and with the same decoder, trained for as many
+# steps with softmax attention. Each has the best of three learning rates, chosen after a quarter of the steps on a
+# tenth of the training text.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 _, to_learn, held_out = data.blocks()  # each paragraph once, as in lesson 16
@@ -176,7 +176,9 @@ gap = max(np.abs(one - log_p[0]).max(), 1e-10)
 print(f"by hand and transformer.forward differ by less than {gap:.0e}")
 print(f"bits per character on {y.size:,} held-out characters")
 P = np.full(31, 1 / 31)
-for n, name in enumerate(("symbols by frequency", "counts after one symbol", "after two symbols")):
+for n, name in enumerate(
+    ("symbols by frequency", "counts after one symbol", "after two symbols", "after three")
+):
     counts = np.zeros((31,) * (n + 1))
     np.add.at(counts, tuple(to_learn[:, i : 4096 - n + i] for i in range(n + 1)), 1)
     P = (counts + 5 * P) / (counts.sum(axis=-1, keepdims=True) + 5)
@@ -194,8 +196,9 @@ for way in ("softmax", "FAVOR+"):
 
 # %% [markdown]
 # **Each at its best rate, the decoder with FAVOR+ needs fewer bits per character than counts after two symbols, and
-# more than the same decoder with softmax.** Each was trained once; in the trials FAVOR+ is behind at all three rates.
-# With 128 characters at a time, $m$ is above $L/4$, so training saved no multiplications.
+# more than the same decoder with softmax.** Counts after three symbols need fewer than either decoder. Each was trained
+# once; in the trials FAVOR+ is behind at all three rates. With 128 characters at a time, $m$ is above $L/4$, so
+# training saved no multiplications.
 #
 # What does a character cost? The next cell times the whole model and then, for the attention of one block, a state and
 # caches of several lengths.
@@ -640,10 +643,10 @@ show(
 # The mean of four outputs has the lower error, on both speech heads and on all six antibody heads.
 
 # %% [markdown]
-# **On the antibody and speech heads the mean of outputs has less error than pooling at every size tried that saves
-# work, from 8 directions per draw on.** Centred keys do not change this. Even so, the mean of outputs is typically no
-# better than $\operatorname{mean}(V)$ on the antibody heads and on the speech head that attends locally. On the other
-# speech head it is better, down to 0.35.
+# **On the antibody and speech heads, with queries and keys as they are, the mean of outputs has less error than pooling
+# at every size tried that saves work, from 8 directions per draw on.** Centred keys do not change this. Even so, the
+# mean of outputs is typically no better than $\operatorname{mean}(V)$ on the antibody heads and on the speech head that
+# attends locally. On the other speech head it is better, down to 0.35.
 #
 # In the end pooling overtakes the mean, which stops at its bias. On the antibody heads, with 122 keys and 8 directions
 # per draw, it takes 256 directions on one of the six, 1,024 on two more, and more than 4,096 on the rest. In lesson 17
@@ -718,9 +721,9 @@ for name, some in (("other seeds", Ws), ("one of eight the data's seed", others)
 #   a state of constant size. All parameters can be carried over from a model with softmax, and then have to be
 #   fine-tuned.
 # - The rule $d \ln d$ knows nothing of the size of queries and keys. On trained heads: measure.
-# - The mean of $R$ outputs has the error $b_m^2 + V_m/R$. On the antibody and speech heads it is below the error of
-#   pooling wherever work is saved, from 8 directions per draw on. In lesson 17's model, where none is saved, pooling
-#   did better.
+# - The mean of $R$ outputs has the error $b_m^2 + V_m/R$. On the antibody and speech heads as they are it is below the
+#   error of pooling wherever work is saved, from 8 directions per draw on. In lesson 17's model, where none is saved,
+#   pooling did better.
 # - A model trained on one $W$ learns that $W$.
 #
 # ## Where it breaks

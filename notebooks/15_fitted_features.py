@@ -631,10 +631,11 @@ for label, known in (
 
 # %% [markdown]
 # **At equal $m$, below $L/2$ (in the decoder $L/4$), trained features beat drawn ones and $\operatorname{mean}(V)$ on
-# all 16 heads. At their cost, a window with centres beats them on 15.** With a mean key it is 14. The head that remains
-# is the speech head that attends to distant tokens, and the window with centres comes close even there. In fairness,
-# the features of a head had three hundred steps at one learning rate, and on the antibodies a single chain. Trained on
-# many chains, they follow one such head much better (lesson 17).
+# all 16 heads. At their cost, a window with centres beats them on 15: on all heads of the decoder and of the antibodies
+# and on one of the two speech heads.** In the decoder such a window sees nearly all keys. With a mean key it is 14. The
+# head that remains is the speech head that attends to distant tokens, and the window with centres comes close even
+# there. In fairness, the features of a head had three hundred steps at one learning rate, and on the antibodies a
+# single chain. Trained on many chains, they follow one such head much better (lesson 17).
 #
 # Drawn features do less. On all 16 heads, a window with a mean key at a quarter of exact attention's multiplications is
 # ahead of plain, centred and dense features at a quarter, and on all but one it is ahead of the same features at a
@@ -796,10 +797,11 @@ print(
 # - Subtracting $s = \bar q + \bar k$ from the keys changes no attention and makes the mean $\|z\|^2$ smallest. Wider
 #   directions along the axes of the data multiply each $z_i^2$ by $\rho_i$. Both leave the features unbiased, and cost
 #   almost nothing.
-# - Training does more than both, and it is the directions that matter. On all 16 trained heads it brings features of
-#   the same $m$ below $\operatorname{mean}(V)$.
+# - Training does more than both, and if it begins with drawn directions, it is the directions that matter. On all 16
+#   trained heads it brings features of the same $m$ below $\operatorname{mean}(V)$.
 # - At a quarter of exact attention's multiplications, a window with a mean key is ahead of drawn features on all of
-#   these heads. At the cost of the trained features, one with centres is ahead of those on all but one.
+#   these heads. At the cost of the trained features, one with centres is ahead of those on all but one (three hundred
+#   steps, one rate).
 #
 # ## Where it breaks
 #

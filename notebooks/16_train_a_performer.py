@@ -986,7 +986,8 @@ by_seed(["plain, m = 64", "dense, centred, m = 64", "dense, m = 64, 80 steps red
 # Random features without training serve a model that has hardly begun to learn, and models trained for longer less and
 # less. After further training 64 directions keep most of the benefit, and used from the start nearly all, at a size
 # that saves nothing here, because $m$ is above $L/4 = 8$. A window of four keys does it at every age, untrained, in
-# less than a third of the multiplications. Lesson 17 asks the same question about a model that others have trained.
+# less than a third of exact attention's multiplications. Lesson 17 asks the same question about a model that others
+# have trained.
 #
 # ## Take away
 #

@@ -250,9 +250,9 @@ heard(6, "softmax", "0 0")
 #
 # `python -m performer_course.card head.npz --sample other.npz`
 #
-# and add `--causal` for a decoder. The other file contains the same heads on another text. Centres, means and all free
-# sizes, such as the number of sinks, are chosen there and never on the text that is judged. Without such a file, the
-# command chooses them on the earlier half of the text and judges the later half.
+# and add `--causal` for a decoder. The other file contains the same heads on another text. Centres and all free sizes,
+# such as the number of sinks, are chosen there and never on the text that is judged; lesson 08 has a table of which mean
+# features subtract. Without such a file, the command chooses on the earlier half of the text and judges the later half.
 #
 # Windows, centres and positive features are made as large as a *budget* allows, a quarter of exact attention's
 # multiplications; Taylor features have a fixed size, and are out if it exceeds the budget. Each method gets three

@@ -3,8 +3,8 @@
     performer-card head.npz --sample other.npz --causal    (or: python -m performer_course.card …)
 
 head.npz holds q, k and v of one head (L, d), or of several (heads, L, d), rotated if the model uses
-RoPE; k and v may have fewer heads. other.npz has the same heads on another text, to choose sizes,
-means and centres on; without it, the earlier half serves, and only the later half is judged.
+RoPE; k and v may have fewer heads. other.npz has the same heads on another text, to choose sizes
+and centres on; without it, the earlier half serves, and only the later half is judged.
 """
 
 import argparse

@@ -39,7 +39,7 @@ checks.tokens_from(tokens_from)
 # *●●○ · 20 minutes.* Question 2 of the card asks whether single distant keys matter. Test this on a causal head: what
 # fraction of its queries give *more than half* of their weight to *one* key that is neither in the window (the last
 # `window` keys, the query's own included) nor among the first `sinks` keys?
-# (Lesson 23 counts this in two kinds of text: a head that only attends to sinks in mid-text does it in both.)
+# Lesson 23 counts this in two kinds of text, because a head that only attends to sinks in mid-text does it in both.
 
 
 # %% nbgrader={"grade": false, "grade_id": "retrieving", "locked": false, "schema_version": 3, "solution": true, "task": false}
