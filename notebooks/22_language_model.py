@@ -777,13 +777,13 @@ show(
 
 # %% [markdown] tags=["answer"]
 # Nothing that one would notice. Attention is 6 per cent of the multiplications there, and the times differ by at most
-# 7 per cent, mostly against the converted model.
+# 9 per cent, mostly against the converted model.
 
 # %% [markdown]
-# **Compared with PyTorch's attention, the conversion hardly saves time below about a thousand tokens; at 8,192 tokens
-# the converted model reads 1.8 times and writes 1.6 times as fast.** The memory is another matter: 3.1 MB instead of
-# 377 at 8,192 tokens. With eight exact layers it is 103 MB, and the time saved is also smaller, because these layers
-# still attend to all tokens.
+# **Compared with PyTorch's attention, the conversion hardly saves time up to about a thousand tokens; at 8,192 tokens
+# the converted model reads and writes 1.5 times as fast.** The memory is another matter: 3.1 MB instead of 377 at 8,192
+# tokens. With eight exact layers it is 103 MB, and the time saved is also smaller, because these layers still attend to
+# all tokens.
 #
 # ## 9. What others do
 #
