@@ -20,8 +20,9 @@ from timeit import repeat
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, data, drawings, near_far
-from performer_course.figures import COLORS, gram, show
+from performer_course import attention, near_far
+from performer_course.teaching import data, drawings
+from performer_course.teaching.figures import COLORS, gram, show
 
 # %% [markdown]
 # ## 1. Kernel smoothing: a locally weighted mean

@@ -21,8 +21,9 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, compare, data, features, near_far, projections
-from performer_course.figures import COLORS, compared, show, trend
+from performer_course import attention, compare, features, near_far, projections
+from performer_course.teaching import data
+from performer_course.teaching.figures import COLORS, compared, show, trend
 
 # %% [markdown]
 # ## 1. A small constant added for stability

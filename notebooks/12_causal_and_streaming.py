@@ -19,9 +19,10 @@ import timeit
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, drawings, features, projections, theory
+from performer_course import attention, features, projections, theory
 from performer_course.backend import get_backend, synchronize, to_host, to_like
-from performer_course.figures import COLORS, compared, gram, show, trend
+from performer_course.teaching import drawings
+from performer_course.teaching.figures import COLORS, compared, gram, show, trend
 
 xp = get_backend()
 

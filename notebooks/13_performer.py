@@ -22,9 +22,10 @@ import timeit
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, compare, data, features, projections, theory, transformer
-from performer_course.figures import COLORS, compared, gram, show
+from performer_course import attention, compare, features, projections, theory, transformer
 from performer_course.near_far import near_field
+from performer_course.teaching import data
+from performer_course.teaching.figures import COLORS, compared, gram, show
 
 # %% [markdown]
 # ## 1. One layer replaced

@@ -20,9 +20,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.cluster.vq import kmeans2
 
-from performer_course import attention, compare, data, drawings, features, near_far
-from performer_course.figures import COLORS, compared, show
+from performer_course import attention, compare, features, near_far
 from performer_course.projections import orthogonal
+from performer_course.teaching import data, drawings
+from performer_course.teaching.figures import COLORS, compared, show
 
 # %% [markdown]
 # ## 1. Near in the text, or near in space

@@ -29,8 +29,10 @@ import numpy as np
 from IPython.display import Audio
 from scipy.special import logsumexp
 
-from performer_course import attention, compare, data, near_far, projections, speech
-from performer_course.figures import COLORS, show
+from performer_course import attention, compare, near_far, projections
+from performer_course.models import speech
+from performer_course.teaching import data
+from performer_course.teaching.figures import COLORS, show
 
 # %% jupyter={"source_hidden": true} tags=["methods", "hide-input"]
 BLOCKS, HEADS, D = 4, 6, 64

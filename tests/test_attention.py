@@ -36,8 +36,14 @@ from performer_course.attention import (
     taylor_attention,
     uniform_attention,
 )
-
-from .textbook import by_rows, favor_by_rows, linear_by_rows, points, qkv, softmax_by_rows
+from tests.support.textbook import (
+    by_rows,
+    favor_by_rows,
+    linear_by_rows,
+    points,
+    qkv,
+    softmax_by_rows,
+)
 
 D, M, E = 6, 8, 3
 repeatable = settings(deadline=None, derandomize=True, max_examples=40)
@@ -219,8 +225,8 @@ def test_any_chunk_gives_the_same_rows(L, S, chunk, causal, seed):
 
 def on_a_device(monkeypatch):
     """NumPy treated as a device whose values are not free to read."""
-    for room in (_blocks, _causal, _positive, _stable):
-        monkeypatch.setattr(room, "is_free_to_read", lambda x: False)
+    for module in (_blocks, _causal, _positive, _stable):
+        monkeypatch.setattr(module, "is_free_to_read", lambda x: False)
 
 
 def test_on_a_device_a_late_key_of_any_size_changes_no_bit_of_an_earlier_row(monkeypatch):

@@ -15,9 +15,8 @@ import pytest
 
 from performer_course import attention
 from performer_course.backend import get_backend, synchronize, to_host, to_like
+from tests.support import examples
 from tools.setting import NOTEBOOKS, ROOT
-
-from . import examples
 
 try:
     xp = get_backend("cupy")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from performer_course import language
+from performer_course.models import language
 from tests import language_model as small
-from tests.language_model import ABOUT, content_of, small_language, tensors, written
+from tests.support.language_model import ABOUT, content_of, small_language, tensors, written
 from tools.record import language_methods as methods
 
 

@@ -17,9 +17,8 @@ from performer_course._stable import (
     projected,
     squared_norm,
 )
-
-from .double import DEVICE, poisoned
-from .textbook import points
+from tests.support.strict_double import DEVICE, poisoned
+from tests.support.textbook import points
 
 xp = array_api_strict
 IN_PLACE = {

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from tests.claims.harness import Part
 from tests.claims.shared import SHARED, favor, problem, vectors
-from tests.textbook import by_rows, favor_by_rows, favor_logits, softmax_by_rows
+from tests.support.textbook import by_rows, favor_by_rows, favor_logits, softmax_by_rows
 
 PART = Part("Attention", SHARED)
 claim = PART.claim
@@ -120,7 +120,7 @@ def trained_directions_do_it_and_are_worse_without_the_weights_they_were_trained
     within a twelfth of training both, by medians; with b = 0 what was trained with both is worse,
     and still ahead of trained b, by the median of each kind. Lesson 17's features: 0.6 of mean(V)'s
     error at most on six antibody heads and two chains, above it with b = 0"""
-    for kind, (q, k, W, causal) in p.data.trained_features().items():
+    for kind, (q, k, W, causal) in p.teaching.data.trained_features().items():
         if kind == "speech":
             q = q[:, :, ::5]
         ways = [*np.moveaxis(W, 2, 0), W[:, :, 3] * (np.arange(W.shape[-1]) < q.shape[-1])]
@@ -130,8 +130,8 @@ def trained_directions_do_it_and_are_worse_without_the_weights_they_were_trained
         assert (error[2] < error[1]).mean() >= 0.9, kind
         assert abs(directions - both) < 1 / 12, kind
         assert both + 0.02 < without < weights, kind
-    q, k, _ = p.data.antibody_heads()
-    W = p.data.antibody_directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]
+    q, k, _ = p.teaching.data.antibody_heads()
+    W = p.models.antibody.directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]
     assert map_error(p, q, k, W, False).max() < 0.6
     assert map_error(p, q, k, W * (np.arange(65) < 64), False).min() > 1
 

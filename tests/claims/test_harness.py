@@ -12,7 +12,7 @@ from performer_course import features
 from tests.claims.__main__ import PARTS
 from tests.claims.harness import Part
 from tests.claims.shared import SHARED
-from tests.planting import PACKAGE, fresh_memory_poisoned, package, plant
+from tests.support.planting import PACKAGE, fresh_memory_poisoned, package, plant
 
 X, W = np.random.default_rng(0).normal(size=(2, 40, 3))
 

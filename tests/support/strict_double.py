@@ -19,9 +19,8 @@ from array_api_strict import ArrayAPIStrictFlags, Device
 from array_api_strict._array_object import Array
 
 from performer_course import backend
-
-from .examples import cast, example, label, leaves, tree_map, variants
-from .planting import fresh_memory_poisoned
+from tests.support.examples import cast, example, label, leaves, tree_map, variants
+from tests.support.planting import fresh_memory_poisoned
 
 DEVICE = Device("device1")
 NO_FLOAT64 = Device("no_float64")

@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from performer_course import antibody
+from performer_course.models import antibody
 
 WEIGHTS = antibody.find()
 needs_model = pytest.mark.skipif(WEIGHTS is None, reason="the model is not here: `make model`")
