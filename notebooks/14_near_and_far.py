@@ -5,13 +5,13 @@
 # > 12 (causal attention).
 # >
 # > Afterwards you can compute a *sliding window* of attention exactly and in linear time, keep *sink tokens*, summarise
-# > all other keys in the same denominator, and say for a given head which of these is worth its multiplications and its
+# > all others in the same denominator, and say for a given head which of these is worth its multiplications and
 # > milliseconds.
 #
-# An astronomer who adds up gravitational pulls computes the pull of each near star individually, and treats a distant
-# galaxy as one heavy point. This is the idea behind the *fast multipole method*, and appendix
-# [a8](a8_stars_and_charges.ipynb) shows how well it works. Attention, like gravity, is a sum over pairs. Which pairs
-# must it compute exactly, and which can it summarise?
+# An astronomer who adds up gravitational pulls computes that of each near star, and treats a distant galaxy as one
+# heavy point. This is the idea behind the *fast multipole method*, and appendix [a8](a8_stars_and_charges.ipynb) shows
+# how well it works. Attention, like gravity, is a sum over pairs. Which pairs must it compute exactly, and which can it
+# summarise?
 
 # %%
 import time
