@@ -14,9 +14,9 @@
 # judge: it listens to speech and writes down what it heard.
 #
 # The model is Whisper tiny.en (Radford et al., 2022), with 38 million parameters in a file of 76 MB. You do not need
-# it, because every result that takes the whole model is stored in `notebooks/data`, where `python -m
-# tools.record.hearing` wrote it. If you download the model, with `make model MODEL=speech`, two cells run it again and
-# stop with an error if it disagrees.
+# it, because every result that takes the whole model is stored in `notebooks/data`, where
+# `python -m tools.record.hearing` wrote it. If you download the model, with `make model MODEL=speech`, two cells run it
+# again and stop with an error if it disagrees.
 
 # %% tags=["methods"]
 import csv
