@@ -73,7 +73,8 @@ print(f"prefix sums:                        {difference(by_prefix, by_mask)}")
 print(f"linear_attention(..., causal=True): {difference(package, by_mask)}")
 
 # %% [markdown]
-# This program stores all the prefix sums at once, $L F (e + 1)$ numbers, whereas the table has $L^2$.
+# This program, `naive.causal_linear_attention` in the package, stores all prefix sums at once, $L F (e + 1)$ numbers,
+# whereas the table has $L^2$.
 #
 # **Before you run this:** for $L = 65{,}536$ tokens, $F = 256$ features and values of $e = 64$ numbers, at 4 bytes
 # per number, which takes less memory, the masked table or all the prefix sums? And does it fit into one gigabyte?
@@ -87,7 +88,7 @@ print(f"one prefix sum, one 128 × 128 table:  {4 * (prefix + C**2) / 2**20:10,.
 
 # %% [markdown] tags=["answer"]
 # All the prefix sums take less memory, a quarter of the masked table, but still four gigabytes for one head. Section
-# 2 needs only one prefix sum and a small table at a time, the last line.
+# 2 needs only one prefix sum and a small table at a time.
 
 # %% [markdown]
 # ## 2. Chunks: a masked product within each, a state between them

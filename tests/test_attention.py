@@ -99,6 +99,13 @@ def test_the_fast_path_equals_the_textbook(form, textbook, causal, L, S, seen):
     assert (found == 0).all() or seen != 0
 
 
+def test_prefix_sums_give_the_causal_rows():
+    q, k, v = qkv(9, 9)
+    phi = [features.elu_plus_one(x) for x in (q, k)]
+    found = naive.causal_linear_attention(*phi, v)
+    np.testing.assert_allclose(found, linear_by_rows(*phi, v, causal=True), rtol=1e-12)
+
+
 @each_form
 @each_causal
 def test_blocks_and_chunks_of_long_inputs_fit_together(form, textbook, causal, monkeypatch):

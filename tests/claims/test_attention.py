@@ -30,15 +30,15 @@ claim = PART.claim
         _positive: g = projected(xp, q[..., part, :], W)
             => g = projected(xp, q[..., part, :], W[::-1, ...])
     other-directions-read: queries and keys use different ω, by logarithms
-        _positive: add_in_place(projected(xp, q[..., part, :], W), state
-            => add_in_place(projected(xp, q[..., part, :], W[::-1, ...]), state
+        _positive: plus(projected(xp, q[..., part, :], W), state
+            => plus(projected(xp, q[..., part, :], W[::-1, ...]), state
     state-counts-once, sees-the-next
     state-maximum-unread: a query weighs features without their maxima
-        _positive: a = add_in_place(projected(xp, q[..., part, :], W), state.c[..., None, :])
+        _positive: a = plus(projected(xp, q[..., part, :], W), state.c[..., None, :])
             => a = projected(xp, q[..., part, :], W)
     state-not-rescaled: the state keeps the scale of an older maximum
-        _stable: weights = exp_in_place(xp, h, c[..., None, :])  # (..., n, m)
-            => before = before and State(c, before.Sz); weights = exp_in_place(xp, h, c[...,
+        _stable: weights = exp_of(xp, h, c[..., None, :])  # (..., n, m)
+            => before = before and State(c, before.Sz); weights = exp_of(xp, h, c[...,
                 None, :])
     merge-unscaled: sums merged without their maxima
         _stable: return State(c, xp.exp(state.c - c)[..., None] * state.Sz)
@@ -152,8 +152,8 @@ def map_error(p, q, k, W, causal):
 @claim("""
     norm-not-halved, positive-count, positive-norm-sign, eps-in-features
     eps-in-weights: ε added to each weight, by logarithms
-        _stable: exp_in_place(xp, h, c[..., None]) @ values
-            => (1e-4 + exp_in_place(xp, h, c[..., None])) @ values
+        _stable: exp_of(xp, h, c[..., None]) @ values
+            => (1e-4 + exp_of(xp, h, c[..., None])) @ values
     eps-in-denominator: ε added to the denominator
         _stable: z = xp.where(z == 0, math.inf, z) => z = xp.where(z == 0, math.inf, z) + 1e-3
 """)
