@@ -28,7 +28,7 @@ def test_kernels_go_with_the_number_of_chunks():
     assert eight - four == 2 * (four - two) > 0
 
 
-def test_the_ledger_counts_the_flops_of_the_formula():
+def test_the_trace_counts_the_flops_of_the_formula():
     L, d, m, heads = 64, 8, 16, 2
     kernels = trace_of(favor, L, d=d, m=m, heads=heads).kernels
     flops, exps = (sum(getattr(k, name) for k in kernels) for name in ("flops", "exps"))

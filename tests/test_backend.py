@@ -1,4 +1,4 @@
-"""The seam: a lesson gets the library it names or is told what is missing, and arrays cross with
+"""Where arrays live: a lesson gets the library it names or is told what is missing, and arrays cross with
 their dtype."""
 
 import sys

@@ -1,4 +1,4 @@
-"""On a GPU: every function of the device side on CuPy agrees with NumPy, and the seam holds."""
+"""On a GPU: every function of the device side on CuPy agrees with NumPy, and arrays cross as they should."""
 
 import importlib
 import io
