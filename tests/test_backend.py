@@ -1,5 +1,5 @@
-"""Where arrays live: a lesson gets the library it names or is told what is missing, and arrays cross with
-their dtype."""
+"""Where arrays live: a lesson gets the library it names or is told what is missing, and arrays
+cross with their dtype."""
 
 import sys
 import tracemalloc

@@ -1,4 +1,4 @@
-"""On a GPU: every function of the device side on CuPy agrees with NumPy, and arrays cross as they should."""
+"""On a GPU: every function of the device side on CuPy agrees with NumPy, and arrays cross over."""
 
 import importlib
 import io
