@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 
 from performer_course.models import language
-from tests import language_model as small
+from tests.support import language_model as small
 from tests.support.language_model import ABOUT, content_of, small_language, tensors, written
 from tools.record import language_methods as methods
 

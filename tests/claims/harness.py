@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 
 from tests.support.planting import fresh_memory_poisoned, package, plant
 
-DEFECT = re.compile(r"([\w-]+): (.+)\n +(\w+): (.+?) => (.*)")
+DEFECT = re.compile(r"([\w-]+): (.+)\n +([\w.]+): (.+?) => (.*)")
 NAMES = re.compile(r"[\w-]+(?:, [\w-]+)*")
 
 

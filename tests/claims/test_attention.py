@@ -111,7 +111,7 @@ def foretold_and_measured(p, rng, q, k, v, m):
         compare: return q, xp.concat([grow * k, (d + 1) ** 0.25 * one], axis=-1)
             => return q, xp.concat([grow * k, 0 * one], axis=-1)
     directions-read-as-weights: features with drawn directions taken for those with trained ones
-        data: None, None], W, kind => None, None], W[:, :, [0, 2, 1, 3]], kind
+        teaching.data: None, None], W, kind => None, None], W[:, :, [0, 2, 1, 3]], kind
     unscaled, norm-forgotten
 """)
 def trained_directions_do_it_and_are_worse_without_the_weights_they_were_trained_with(p):
