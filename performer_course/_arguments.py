@@ -286,7 +286,7 @@ def reading(path, what: str, sha256: str | None = None):
         if sha256 and (got := hashlib.file_digest(file, "sha256").hexdigest()) != sha256:
             raise ValueError(
                 f"path must be the path of a {what} with sha256 {sha256}, got {path} with {got}"
-                f"{FETCHED}, and check_hash=False reads any"
+                f"{FETCHED}"
             )
         file.seek(0)
         try:

@@ -1,4 +1,4 @@
-"""Near and far field beside the textbook's loops: ends, bands, masks, dtypes, memory, bad input."""
+"""Near and far field beside the textbook's loops: ends, bands, masks, dtypes, memory."""
 
 import itertools
 import tracemalloc
@@ -218,21 +218,3 @@ def test_padded_texts_are_decoded_as_each_text_alone(near, mean_key):
             found = rows[text][:, seen[stops[0] :]]
             expected = alone[:, seen[: stops[0]].sum() :]
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-
-
-# Bad input
-
-
-def test_a_window_of_other_heads_or_widths_is_refused():
-    q, k, v = qkv(9, lead=(4,))
-    for lead, wrong in (((2,), {}), ((4,), {"d": 5}), ((4,), {"e": 2})):
-        state = window_state(*qkv(9, lead=lead, **wrong)[1:], 3)
-        with pytest.raises(ValueError, match=r"^state\.[kv] must have shape \(4, "):
-            follow_window(state, q, k, v, 3)
-
-
-@pytest.mark.parametrize("attend", [near_field, joint_attention])
-def test_other_numbers_of_keys_than_queries_are_refused(attend):
-    q, k, v = qkv(4, 9)
-    with pytest.raises(ValueError, match="got L = 4 queries and S = 9 keys"):
-        attend(q, k, v, 2)

@@ -72,11 +72,6 @@ def read_only(*shape):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: features.fourier(x, np.stack([W] * 2), out=np.empty((4, 12))), r"\(2, 4, 12\)"),
-        (
-            lambda x: features.fourier(x, W, out=np.empty((4, 13))),
-            r"\(4, 12\) and .* got \(4, 13\)",
-        ),
         (
             lambda x: features.fourier(x, W, out=np.empty((4, 12), "f4")),
             r"got \(4, 12\) and float32",
@@ -85,7 +80,6 @@ def read_only(*shape):
         (lambda x: features.fourier(B[1:], B[:2], out=B[:-1]), "out must .* no memory with x,"),
         (lambda x: features.fourier(x[:2, :2], B[:2, :2], out=B[:2]), "share no memory with W,"),
         (lambda x: features.fourier_phase(x, W[:4], B[0], out=B[:4]), "share no memory with b,"),
-        (lambda x: features.fourier_phase(x.astype("f4"), W, 1e40 * b), "b must be finite"),
         (
             lambda x: kernels.gaussian(*[x.astype("f4")] * 2, 1e60),
             "gamma must be .* range of float32",

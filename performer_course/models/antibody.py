@@ -53,18 +53,17 @@ def find() -> Path | None:
     return path if (path := FOLDER / FILE).is_file() else None
 
 
-def load(path, *, check_hash: bool = True) -> dict[str, np.ndarray]:
+def load(path) -> dict[str, np.ndarray]:
     """{name: array} from a file of weights as PyTorch writes it, without PyTorch.
 
     The file is a zip of a pickle, with names and shapes, and one raw file for each storage. A
-    pickle may call any function; this reader accepts four names and no other. check_hash: accept
-    only the file of `make model`, by its sha256; False reads any. Shape: as stored; float32 or
-    int64. Error: exact. Cost: the file is read twice: 0.5 s for 104 MB. Raises: ValueError for
-    another sha256, a truncated file, another name in the pickle, or anything but finite arrays.
-    Source: PyTorch's format of 2020, `torch.save`.
+    pickle may call any function; this reader accepts four names and no other. Only the file
+    of `make model` is read, known by its sha256. Shape: as stored; float32 or int64. Error: exact.
+    Cost: the file is read twice: 0.5 s for 104 MB. Raises: ValueError for another sha256. Source:
+    PyTorch's format of 2020, `torch.save`.
     """
     what = "file of weights"
-    with reading(path, what, SHA256 if check_hash else None) as file:
+    with reading(path, what, SHA256) as file:
         weights = _Reader(zipfile.ZipFile(file)).load()
         for name, w in weights.items():
             if not isinstance(w, np.ndarray) or not np.isfinite(w).all():

@@ -47,15 +47,15 @@ def find() -> Path | None:
     return path if (path := FOLDER / FILE).is_file() else None
 
 
-def load(path, *, check_hash: bool = True) -> dict:
+def load(path) -> dict:
     """{name: array} from a GGUF file of such a model, as float32, (outputs, inputs).
 
     Further entries: those of ABOUT; "vocabulary", the bytes of each token; "tokens", {bytes:
-    token}, without special ones. check_hash: accept only the file of `make model`, by its sha256;
-    False reads any of the kind. Raises: ValueError for another sha256 or a damaged file. Error:
-    exact. Cost: 2 s for 98 MB; memory, ten times that. Source: GGUF, version 3.
+    token}, without special ones. Only the file of `make model` is read, known by
+    its sha256. Raises: ValueError for another. Error: exact. Cost: 2 s for 98 MB; memory, ten times
+    that. Source: GGUF, version 3.
     """
-    with reading(path, "model of language", SHA256 if check_hash else None) as file:
+    with reading(path, "model of language", SHA256) as file:
         about, weights = _gguf.weights(file)
         weights |= {name: about[called] for name, called in ABOUT.items()}
         weights["vocabulary"], weights["tokens"] = _gguf.vocabulary(about)

@@ -37,24 +37,22 @@ def find() -> Path | None:
     return path if (path := FOLDER / FILE).is_file() else None
 
 
-def load(path, *, check_hash: bool = True) -> dict:
+def load(path) -> dict:
     """{name: array} from a CTranslate2 file of weights, and from the two files next to it.
 
     Further entries: "vocabulary", the bytes of each token, from tokenizer.json; "suppressed" and
-    "suppressed first", tokens that are never written, or never first, from config.json. check_hash:
-    accept only the files of `make model`, by their sha256; False reads any. Shape: as stored;
-    float32, or integers. Raises: ValueError for another sha256, a truncated file or another format.
-    Error: exact. Cost: 0.3 s for 76 MB; memory, at most three times the file's size. Source:
-    CTranslate2's format, version 6.
+    "suppressed first", tokens that are never written, or never first, from config.json. Only the
+    files of `make model` are read, known by their sha256. Shape: as stored; float32, or integers.
+    Raises: ValueError for another sha256. Error: exact. Cost: 0.3 s for 76 MB; memory, at most
+    three times the file's size. Source: CTranslate2's format, version 6.
     """
-    hashes = SHA256 if check_hash else {}
-    with reading(path, "model of speech", hashes.get("model.bin")) as file:
+    with reading(path, "model of speech", SHA256["model.bin"]) as file:
         weights = _whisper.weights(file)
     path = Path(path).with_name("tokenizer.json")
-    with reading(path, "vocabulary of a model", hashes.get(path.name)) as file:
+    with reading(path, "vocabulary of a model", SHA256[path.name]) as file:
         weights["vocabulary"] = _whisper.vocabulary(file)
     path = Path(path).with_name("config.json")
-    with reading(path, "configuration of a model", hashes.get(path.name)) as file:
+    with reading(path, "configuration of a model", SHA256[path.name]) as file:
         weights["suppressed"], weights["suppressed first"] = _whisper.suppressed(file)
     return weights
 

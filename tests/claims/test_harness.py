@@ -3,27 +3,15 @@
 import re
 import warnings
 
-import array_api_compat.numpy as compat
-import array_api_strict
 import numpy as np
 import pytest
 
-from performer_course import features
 from tests.claims.__main__ import PARTS
 from tests.claims.harness import Part
 from tests.claims.shared import SHARED
-from tests.support.planting import PACKAGE, fresh_memory_poisoned, package, plant
+from tests.support.planting import PACKAGE
 
 X, W = np.random.default_rng(0).normal(size=(2, 40, 3))
-
-
-def test_fresh_memory_holds_nan_or_the_largest_integer_while_it_is_poisoned():
-    with fresh_memory_poisoned():
-        for made in (np.empty(5, complex), compat.empty(3), array_api_strict.empty(3)._array):
-            assert np.isnan(made).all()
-        assert np.isnan(np.empty_like(np.ones(3, "float32"))).all()
-        assert (compat.empty(4, dtype=compat.int8) == 127).all()
-    assert "poisoned" not in np.empty.__qualname__
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.stem)
@@ -57,19 +45,3 @@ def test_a_claim_that_misses_a_defect_it_names_is_found():
     part.claim("first-step-lost")(nothing_is_wrong)
     with pytest.raises(KeyError, match="first-step-lost"):
         part.missed()
-
-
-def test_a_table_that_is_none_and_two_defects_of_one_name_are_refused():
-    part, table = Part("A part"), "\nplace: the mistake\n    features: {} => new"
-    part.claim(table.format("old"))
-    with pytest.raises(ValueError, match="two defects are called place"):
-        part.claim(table.format("older"))
-    with pytest.raises(ValueError, match="neither names nor a defect"):
-        part.claim("place: the mistake")
-
-
-def test_a_defect_is_seen_by_each_module_that_imports_its_own_and_gone_afterwards():
-    p = plant("projections", "x.reshape(shape) / math.sqrt(D)", "x.reshape(shape)")
-    assert (p.theory.fwht(np.eye(2)) == [[1, 1], [1, -1]]).all()
-    assert p.features is not features
-    assert package().features is features

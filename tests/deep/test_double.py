@@ -123,17 +123,3 @@ def test_a_lesson_says_and_draws_the_same_on_a_device_and_whatever_signs_lapack_
                 pairs = zip(drawn, pictures(cell), strict=True)
                 assert all(same(*pair) for pair in pairs), f"the picture of cell {number} is old"
     plt.close("all")
-
-
-def test_colours_exchanged_or_a_curve_that_moved_make_another_picture():
-    def curve(color, lift=0.0):
-        fig, ax = plt.subplots()
-        ax.plot([0, 1], [0, 1 + lift], color=color)
-        picture = pixels(figures._png(fig))
-        plt.close(fig)
-        return picture
-
-    first, second = figures.COLORS[:2]
-    assert same(curve(first), curve(first, lift=1e-9))
-    assert not same(curve(first), curve(second))
-    assert not same(curve(first), curve(first, lift=0.1))

@@ -1,17 +1,12 @@
 """The net holds: each fault planted in a toy lesson turns red, and the report says where."""
 
-import os
-import subprocess
-import sys
-from xml.etree import ElementTree
-
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
 
 from performer_course.teaching import figures
 from tools import notebooks
-from tools.notebooks import ENVIRONMENT, ROOT, BuildError, build, problems, read, write
+from tools.notebooks import ROOT, BuildError, build, problems, read, write
 
 ALT = 'alt=f"a wave from {wave.min():.2f} to {wave.max():.2f}"'
 TOY = f"""\
@@ -55,36 +50,6 @@ def toy(tmp_path_factory):
 
 def notebook(source):
     return nbformat.read(source.with_suffix(".ipynb"), as_version=4)
-
-
-RERUN = [  # of a cell whose outputs stay: its number, a text in it, the new text, what is reported
-    (FIGURE, "wave)\n", "np.sin(6 * np.pi * t))\n", ["path 4", "path 12"]),
-    (NUMBER, "wave**2", "wave**4", ["0.4975", "0.3731"]),
-    (NUMBER, "print", "import warnings; warnings.warn('ah')\nprint", ["UserWarning"]),
-]
-
-
-def test_a_rerun_passes_what_is_in_order_and_shows_old_and_new_of_each_fault(toy, tmp_path):
-    """The toy's own cells, and after them one for each fault."""
-    assert problems(toy) == []
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    faulty = notebook(toy)
-    for n, (number, old, new, _) in enumerate(RERUN):
-        cell = notebook(toy).cells[number]
-        assert old in cell.source
-        cell.id, cell.source = f"fault-{n}", cell.source.replace(old, new)
-        faulty.cells.append(cell)
-    write(faulty, tmp_path / "faulty.ipynb")
-    command = [sys.executable, "-m", "pytest", f"@{ROOT}/tests/whole.txt", "-n", "0"]
-    plug_in = {"PYTHONPATH": str(ROOT), "PYTEST_PLUGINS": "tools.kernels"}
-    environment = os.environ | ENVIRONMENT | plug_in
-    subprocess.run([*command, "--junitxml=report.xml"], cwd=tmp_path, env=environment)
-    cases = [*ElementTree.parse(tmp_path / "report.xml").iter("testcase")]
-    assert [case.get("name") for case in cases] == [f"Cell {n}" for n in range(3 + len(RERUN))]
-    said = ["".join(part.text or "" for part in case) for case in cases]
-    assert said[:3] == ["", "", ""]
-    for found, (*_, words) in zip(said[3:], RERUN, strict=True):
-        assert [word for word in words if word not in found] == []
 
 
 # What a look at the notebook catches, without running it

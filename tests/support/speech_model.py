@@ -93,11 +93,11 @@ def content_of(arrays, aliases=()):
     return b"".join(parts)
 
 
-def written(folder, content=None, names=NAMES, config=CONFIG):
+def written(folder, content=None):
     """A folder of a model: these bytes, tokens and configuration. The path of its weights."""
     content = content_of(small_arrays()) if content is None else content
     (folder / "model.bin").write_bytes(content)
-    ids = {name: i for i, name in enumerate(names)}
-    for file, what in (("tokenizer", {"model": {"vocab": ids}}), ("config", config)):
+    ids = {name: i for i, name in enumerate(NAMES)}
+    for file, what in (("tokenizer", {"model": {"vocab": ids}}), ("config", CONFIG)):
         (folder / f"{file}.json").write_text(json.dumps(what), encoding="utf-8")
     return folder / "model.bin"
