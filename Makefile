@@ -5,7 +5,7 @@ CONSTRAINTS ?= -c constraints.txt
 EXTRAS ?=
 LESSON ?=
 PAGE ?=
-ROOM ?=
+MODULE ?=
 LABFLAGS ?=
 FOLDER ?=
 MODEL ?=
@@ -48,8 +48,8 @@ lab: $(LESSONS) ## fill my/ with your own copies, and open JupyterLab there (on 
 	$(BIN)/python -m tools.lab
 	$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 --ServerApp.root_dir=. $(ROOTFLAG) --LabApp.default_url=/lab/tree/my/00_start_here.ipynb $(LABFLAGS)
 
-test: $(if $(LESSON)$(ROOM),$(TESTS),lint) ## verify everything that is quick; of one lesson: LESSON=05; of one module: ROOM=kernels
-	$(BIN)/python -m pytest @tests/whole.txt $(if $(LESSON),$(OF_LESSON)) $(if $(ROOM),$(OF_ROOM)) $(PYTEST)
+test: $(if $(LESSON)$(MODULE),$(TESTS),lint) ## verify everything that is quick; of one lesson: LESSON=05; of one module: MODULE=kernels
+	$(BIN)/python -m pytest @tests/whole.txt $(if $(LESSON),$(OF_LESSON)) $(if $(MODULE),$(OF_MODULE)) $(PYTEST)
 
 # It is executed, also on the strict double; its exercises; and what quotes it. `make test-all` executes solutions.
 OF_LESSON = $(wildcard $(patsubst %,%/$(LESSON)_*.ipynb,notebooks notebooks/projects/solutions)) \
@@ -57,8 +57,8 @@ OF_LESSON = $(wildcard $(patsubst %,%/$(LESSON)_*.ipynb,notebooks notebooks/proj
 	kit/tests/test_lecturer.py -k "$(LESSON)_ or lesson_$(LESSON) or test_$(LESSON) or lecturer"
 
 # Its own tests, and of those that look at all modules, those of its functions.
-OF_ROOM = $(wildcard tests/test_*$(ROOM:_%=%).py) $(patsubst %,tests/test_%.py,device_safety fuzz shapes) \
-	-k "$(ROOM:_%=%). or .$(ROOM)"
+OF_MODULE = $(wildcard tests/test_*$(MODULE:_%=%).py) $(patsubst %,tests/test_%.py,device_safety fuzz shapes) \
+	-k "$(MODULE:_%=%). or .$(MODULE)"
 
 test-all: lint $(NIGHT) ## the night's run: also the strict double, solutions, projects, planted defects, trainings, and the kit
 	$(BIN)/python -m pytest @tests/whole.txt -o "norecursedirs=.* build my" $(PYTEST)

@@ -476,7 +476,7 @@ def draw(found):
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    from performer_course.figures import COLORS
+    from performer_course.teaching.figures import COLORS
 
     times_by = {}
     for L, by in found["all-to-all"].items():

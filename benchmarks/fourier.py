@@ -165,7 +165,7 @@ def draw(found):
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    from performer_course import figures
+    from performer_course.teaching import figures
 
     fig, ax = plt.subplots(figsize=(8, 5))
     lines = (

@@ -20,7 +20,8 @@ from threadpoolctl import threadpool_limits
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from performer_course import language, near_far  # noqa: E402
+from performer_course import near_far  # noqa: E402
+from performer_course.models import language  # noqa: E402
 
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
 NEAR = {"band": 63, "sinks": 4}

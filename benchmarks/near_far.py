@@ -115,7 +115,7 @@ def draw(found):
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    from performer_course.figures import COLORS
+    from performer_course.teaching.figures import COLORS
 
     fig, axes = plt.subplots(1, 2, figsize=(13, 5))
     for ax, table, factor, label in (

@@ -17,7 +17,8 @@ from pytorch import WAYS
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from performer_course import attention, data, near_far
+from performer_course import attention, near_far
+from performer_course.teaching import data
 
 SYMBOLS, *SETS = data.blocks()  # each paragraph once, every tenth block held out: lesson 16
 TO_LEARN, HELD_OUT = map(torch.asarray, SETS)  # (blocks, characters)

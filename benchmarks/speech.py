@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from performer_course import speech  # noqa: E402
+from performer_course.models import speech  # noqa: E402
 from tools.record import hearing  # noqa: E402
 
 

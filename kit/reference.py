@@ -12,6 +12,7 @@ from itertools import groupby
 from tools.setting import ROOT
 
 PACKAGE = "performer_course"
+PARTS = "models", "teaching"
 MEMBERS = "   :members:\n"  # what the page of a module shows of it, and of modules without a page
 OF_A_MODULE = {
     "attention": f"{MEMBERS}\n.. autoclass:: performer_course.attention.State\n{MEMBERS}",
@@ -29,6 +30,7 @@ MARKS = re.compile(
 def pages(package=ROOT / PACKAGE) -> dict[str, str]:
     """One page for the package and one for each module; autodoc fills them from the docstrings."""
     names = modules(package)
+    names += [f"{part}.{name}" for part in PARTS for name in modules(package / part)]
     shape = "# {0}\n\n```{{eval-rst}}\n.. automodule:: performer_course{1}\n{2}```\n"
     listed = "\n".join(["```{toctree}", "", *names, "```", ""])
     whole = f"{shape.format('The package', '', '')}\n{listed}"
@@ -81,8 +83,10 @@ def skipped(app, what, name, thing, skip, options):
 def within(app, env, node, shown):
     """Sphinx's event for a name that it cannot find: `naive.favor_attention`, of the package."""
     if node.get("refdomain") == "py":
-        name, page = f"{PACKAGE}.{node['reftarget']}", node["refdoc"]
-        return env.domains["py"].resolve_xref(env, page, app.builder, "obj", name, node, shown)
+        for home in (PACKAGE, *(f"{PACKAGE}.{part}" for part in PARTS)):
+            known = env, node["refdoc"], app.builder, "obj", f"{home}.{node['reftarget']}"
+            if found := env.domains["py"].resolve_xref(*known, node, shown):
+                return found
     return None
 
 

@@ -29,8 +29,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, checks, compare, data, projections
-from performer_course.figures import COLORS, gram, show
+from performer_course import attention, checks, compare, projections
+from performer_course.models import antibody
+from performer_course.teaching import data
+from performer_course.teaching.figures import COLORS, gram, show
 
 queries, keys, values = data.antibody_heads()  # (6, 2, 122, 64): six heads, each on two chains
 exact = attention.softmax_attention(queries, keys, values)
@@ -42,7 +44,7 @@ def error(output):
     return ((output - exact) ** 2).sum((2, 3)) / ((mean - exact) ** 2).sum((2, 3))
 
 
-W = data.antibody_directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6], None]  # of these heads
+W = antibody.directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6], None]  # of these heads
 rows = compare.with_weight_column(queries, keys)
 trained = error(attention.favor_attention(*rows, values, W))
 draws = [projections.orthogonal(np.random.default_rng(100 + i), 256, 64) for i in range(100)]

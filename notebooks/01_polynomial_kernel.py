@@ -25,7 +25,7 @@ import numpy as np
 from sklearn.datasets import load_digits, make_circles
 
 from performer_course import features, get_backend, kernels, to_host
-from performer_course.figures import COLORS, show
+from performer_course.teaching.figures import COLORS, show
 
 xp = get_backend()  # NumPy, or CuPy on a GPU: PERFORMER_BACKEND=cupy
 

@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from performer_course import features, get_backend, kernels, to_host
-from performer_course.figures import COLORS, gram, show, trend
+from performer_course.teaching.figures import COLORS, gram, show, trend
 
 xp = get_backend()
 

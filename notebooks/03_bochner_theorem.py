@@ -21,7 +21,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from performer_course import get_backend, kernels, projections, to_host, to_like
-from performer_course.figures import COLORS, compared, show, slider, trend
+from performer_course.teaching.figures import COLORS, compared, show, slider, trend
 
 xp = get_backend()
 

@@ -28,7 +28,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 from performer_course import features, kernels, projections, theory
-from performer_course.figures import COLORS, compared, gram, show, trend
+from performer_course.teaching.figures import COLORS, compared, gram, show, trend
 
 # %% [markdown]
 # ## 1. From one wave to two real features

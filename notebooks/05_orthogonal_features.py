@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from performer_course import projections, theory
-from performer_course.figures import COLORS, show, trend
+from performer_course.teaching.figures import COLORS, show, trend
 
 # %% [markdown]
 # ## 1. Directions in the plane

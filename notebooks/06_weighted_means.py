@@ -4,14 +4,12 @@
 # > **50 minutes.** Needs: lesson 02 (the softmax kernel as a Gaussian times a factor for each norm).
 # >
 # > Afterwards you can write attention in five lines, explain what queries, keys, values and heads are for, read the
-# > attention weights of a trained model, and judge an approximation by its normalised error, as the rest of the course
-# > does.
+# > attention weights of a trained model, and judge an approximation by its normalised error.
 #
-# How does a word know which other words matter to it? In *the thirsty cat drank sweet milk*, `thirsty` is about the
-# cat and `sweet` is about the milk, and a model that reads the sentence has to find this out. The part of a
-# transformer that does so is called *attention*. It is simpler than its name suggests: a mean of vectors in which
-# some vectors count more than others. How much each one counts is the value of a kernel, so what the first five
-# lessons said about kernels is also about attention.
+# How does a word know which other words matter to it? In *the thirsty cat drank sweet milk*, `thirsty` is about the cat
+# and `sweet` is about the milk, and a model that reads the sentence has to find this out. The part of a transformer
+# that does so is called *attention*. It is a mean of vectors in which some vectors count more than others. How much
+# each one counts is the value of a kernel, so what the first five lessons said about kernels is also about attention.
 
 # %%
 from time import process_time
@@ -20,8 +18,9 @@ from timeit import repeat
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, data, drawings, near_far
-from performer_course.figures import COLORS, gram, show
+from performer_course import attention, near_far
+from performer_course.teaching import data, drawings
+from performer_course.teaching.figures import COLORS, gram, show
 
 # %% [markdown]
 # ## 1. Kernel smoothing: a locally weighted mean

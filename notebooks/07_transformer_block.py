@@ -19,8 +19,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, drawings, features, transformer
-from performer_course.figures import COLORS, gram, show
+from performer_course import attention, features, transformer
+from performer_course.teaching import drawings
+from performer_course.teaching.figures import COLORS, gram, show
 
 # %% [markdown]
 # A transformer block takes a sequence of $L$ tokens, each a row of $n$ numbers, and returns as many rows of the same

@@ -21,9 +21,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import chi2, norm
 
-from performer_course import attention, compare, data, features, kernels, projections, theory
-from performer_course.figures import COLORS, compared, gram, show, trend
+from performer_course import attention, compare, features, kernels, projections, theory
 from performer_course.near_far import joint_attention
+from performer_course.teaching import data
+from performer_course.teaching.figures import COLORS, compared, gram, show, trend
 
 # %% [markdown]
 # ## 1. Trigonometric features

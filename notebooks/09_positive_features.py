@@ -21,8 +21,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import norm
 
-from performer_course import attention, compare, data, features, near_far, projections, theory
-from performer_course.figures import COLORS, compared, show
+from performer_course import attention, compare, features, near_far, projections, theory
+from performer_course.teaching import data
+from performer_course.teaching.figures import COLORS, compared, show
 
 # %% [markdown]
 # ## 1. A mean of positive terms

@@ -20,9 +20,10 @@ from timeit import repeat
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, compare, data, drawings, features, projections
+from performer_course import attention, compare, features, projections
 from performer_course.backend import peak
-from performer_course.figures import COLORS, gram, show
+from performer_course.teaching import data, drawings
+from performer_course.teaching.figures import COLORS, gram, show
 
 # %% [markdown]
 # ## 1. Associativity

@@ -12,17 +12,17 @@
 # constant "for stability", and where the norms are larger than in any test. Both problems have the same cause: features
 # are exponentials, and an exponential can *overflow*, which means that it exceeds the largest floating-point number and
 # becomes infinity, or *underflow*, which means that it is rounded to zero. An algorithm whose result is not spoilt by
-# rounding is called *numerically stable*, and the cure here is to work with logarithms.
+# rounding is called *numerically stable*, and the cure here is logarithms.
 #
-# But a finite result can still be a bad one, so the second half of the lesson asks whether we can know the error in
-# advance.
+# A finite result can still be a bad one. Can we know its error in advance?
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, compare, data, features, near_far, projections
-from performer_course.figures import COLORS, compared, show, trend
+from performer_course import attention, compare, features, near_far, projections
+from performer_course.teaching import data
+from performer_course.teaching.figures import COLORS, compared, show, trend
 
 # %% [markdown]
 # ## 1. A small constant added for stability

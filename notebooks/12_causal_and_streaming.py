@@ -8,10 +8,10 @@
 # > whose size does not grow, merge the states of its parts, find an information leak from the future, and say what
 # > such a memory forgets.
 #
-# A language model writes token by token, and it reads each new token back in before it chooses the next. This is
-# *autoregressive decoding*. Such a model may look back but never ahead: a *causal mask* lets row $i$ of its
-# attention see only the keys $j \le i$. While it writes, exact attention must store all keys and values so far. How can
-# we read a text of any length with a memory of fixed size?
+# A language model writes token by token, and reads each new token before it chooses the next. This is *autoregressive
+# decoding*. Such a model may look back but never ahead: a *causal mask* lets row $i$ of its attention see only the keys
+# $j \le i$. Meanwhile, exact attention must store all keys and values so far. How can we read a text of any length with
+# a memory of fixed size?
 
 # %%
 import timeit
@@ -19,9 +19,10 @@ import timeit
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, drawings, features, projections, theory
+from performer_course import attention, features, projections, theory
 from performer_course.backend import get_backend, synchronize, to_host, to_like
-from performer_course.figures import COLORS, compared, gram, show, trend
+from performer_course.teaching import drawings
+from performer_course.teaching.figures import COLORS, compared, gram, show, trend
 
 xp = get_backend()
 
@@ -72,7 +73,8 @@ print(f"prefix sums:                        {difference(by_prefix, by_mask)}")
 print(f"linear_attention(..., causal=True): {difference(package, by_mask)}")
 
 # %% [markdown]
-# This program stores all the prefix sums at once, $L F (e + 1)$ numbers, whereas the table has $L^2$.
+# This program, `naive.causal_linear_attention` in the package, stores all prefix sums at once, $L F (e + 1)$ numbers,
+# whereas the table has $L^2$.
 #
 # **Before you run this:** for $L = 65{,}536$ tokens, $F = 256$ features and values of $e = 64$ numbers, at 4 bytes
 # per number, which takes less memory, the masked table or all the prefix sums? And does it fit into one gigabyte?
@@ -86,7 +88,7 @@ print(f"one prefix sum, one 128 × 128 table:  {4 * (prefix + C**2) / 2**20:10,.
 
 # %% [markdown] tags=["answer"]
 # All the prefix sums take less memory, a quarter of the masked table, but still four gigabytes for one head. Section
-# 2 needs only one prefix sum and a small table at a time, the last line.
+# 2 needs only one prefix sum and a small table at a time.
 
 # %% [markdown]
 # ## 2. Chunks: a masked product within each, a state between them

@@ -11,8 +11,8 @@
 # A *Performer* is a transformer whose attention is *FAVOR+*, which stands for fast attention via positive orthogonal
 # random features. We have all its parts: positive features (lesson 09) of orthogonal directions (lesson 05), the
 # reordered product that makes attention linear in the length (lesson 10), and a recurrent state where attention is
-# causal (lesson 12). We assemble them, and let the model write. How many directions does it need? And what do we gain
-# if we draw more?
+# causal (lesson 12). We assemble them, and let the model write. How many directions does it need? And what do more
+# draws gain?
 
 # %%
 import csv
@@ -22,9 +22,10 @@ import timeit
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, compare, data, features, projections, theory, transformer
-from performer_course.figures import COLORS, compared, gram, show
+from performer_course import attention, compare, features, projections, theory, transformer
 from performer_course.near_far import near_field
+from performer_course.teaching import data
+from performer_course.teaching.figures import COLORS, compared, gram, show
 
 # %% [markdown]
 # ## 1. One layer replaced

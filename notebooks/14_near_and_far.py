@@ -5,13 +5,13 @@
 # > 12 (causal attention).
 # >
 # > Afterwards you can compute a *sliding window* of attention exactly and in linear time, keep *sink tokens*, summarise
-# > all other keys in the same denominator, and say for a given head which of these is worth its multiplications and its
+# > all others in the same denominator, and say for a given head which of these is worth its multiplications and
 # > milliseconds.
 #
-# An astronomer who adds up gravitational pulls computes the pull of each near star individually, and treats a distant
-# galaxy as one heavy point. This is the idea behind the *fast multipole method*, and appendix
-# [a8](a8_stars_and_charges.ipynb) shows how well it works. Attention, like gravity, is a sum over pairs. Which pairs
-# must it compute exactly, and which can it summarise?
+# An astronomer who adds up gravitational pulls computes that of each near star, and treats a distant galaxy as one
+# heavy point. This is the idea behind the *fast multipole method*, and appendix [a8](a8_stars_and_charges.ipynb) shows
+# how well it works. Attention, like gravity, is a sum over pairs. Which pairs must it compute exactly, and which can it
+# summarise?
 
 # %%
 import time
@@ -20,9 +20,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.cluster.vq import kmeans2
 
-from performer_course import attention, compare, data, drawings, features, near_far
-from performer_course.figures import COLORS, compared, show
+from performer_course import attention, compare, features, near_far
 from performer_course.projections import orthogonal
+from performer_course.teaching import data, drawings
+from performer_course.teaching.figures import COLORS, compared, show
 
 # %% [markdown]
 # ## 1. Near in the text, or near in space

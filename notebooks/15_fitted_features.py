@@ -21,8 +21,10 @@ from timeit import repeat
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, compare, data, features, near_far, projections, transformer
-from performer_course.figures import COLORS, show
+from performer_course import attention, compare, features, near_far, projections, transformer
+from performer_course.models import antibody
+from performer_course.teaching import data
+from performer_course.teaching.figures import COLORS, show
 
 # %% [markdown]
 # ## 1. Shift the keys
@@ -368,7 +370,7 @@ least = min((of[2] < of[1]).mean() for of in results.values())
 print(f"directions lower than weights in {least:.0%} of cases or more, on each kind")
 print(f"b = 0 over both, by medians: {min(ratios.values()):.2f} to {max(ratios.values()):.2f}")
 q, k, _ = data.antibody_heads()  # lesson 17 has trained 64 for each head, on 48 antibodies
-W = data.antibody_directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]  # of these six heads
+W = antibody.directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]  # of these six heads
 identity = np.eye(122)[None, None]
 exact = attention.softmax_attention(q, k, identity)
 for name, of in (("as trained", W), ("with b = 0", W * (np.arange(65) < 64))):

@@ -31,9 +31,10 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, compare, data, features, projections, training, transformer
-from performer_course.figures import COLORS, show, trend
+from performer_course import attention, compare, features, projections, transformer
 from performer_course.near_far import joint_attention, near_field
+from performer_course.teaching import data, training
+from performer_course.teaching.figures import COLORS, show, trend
 
 jax.config.update("jax_enable_x64", True)
 

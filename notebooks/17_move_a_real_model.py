@@ -29,8 +29,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import spearmanr
 
-from performer_course import antibody, attention, compare, data, near_far, projections, training
-from performer_course.figures import COLORS, compared, gram, show, trend
+from performer_course import attention, compare, near_far, projections
+from performer_course.models import antibody
+from performer_course.teaching import data, training
+from performer_course.teaching.figures import COLORS, compared, gram, show, trend
 
 # %% jupyter={"source_hidden": true} tags=["nbval-ignore-output", "hide-input"]
 jax.config.update("jax_enable_x64", True)
@@ -664,7 +666,7 @@ DIRECTIONS = {
     "64 dense": W,
     "1,024 dense": drawn,
     "64 trained on this chain": np.asarray(learned["W"]),
-    "64 trained on 96 chains": data.antibody_directions()[0, 5],
+    "64 trained on 96 chains": antibody.directions()[0, 5],
 }
 print(f"KL of head {NAMES[h]}            trastuzumab   pembrolizumab")
 for name, of in DIRECTIONS.items():
@@ -680,7 +682,7 @@ six = {"1,024 dense": [], "64 trained on 96 chains": []}
 for i, (block, head) in enumerate(tuple(map(int, name.split("."))) for name in NAMES):
     W_1024 = projections.orthogonal(np.random.default_rng([1, i]), 1024, d)
     six["1,024 dense"].append(compare.fitted_directions(W_1024, q[i, 0], k[i, 0]))
-    six["64 trained on 96 chains"].append(data.antibody_directions()[block, head])
+    six["64 trained on 96 chains"].append(antibody.directions()[block, head])
 for c, chain in enumerate(("trastuzumab", "pembrolizumab")):
     print(f"KL on {chain:21}" + "".join(f"{name:>6}" for name in NAMES))
     keys, rows = compare.with_weight_column(q[:, c], k[:, c]), []

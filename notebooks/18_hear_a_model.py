@@ -9,14 +9,14 @@
 # > saves.
 #
 # Has any trained model become faster because we changed its attention? Not so far: the decoder of lesson 16 reads 32
-# characters at a time, the antibodies of lesson 17 have 120 letters, and at such lengths attention is a small part of
-# the work. In this lesson we change a model that reads 1,500 tokens, for which attention is a large part, and whose
-# answers anybody can judge: it listens to speech and writes down what it heard.
+# characters, the antibodies of lesson 17 have 120 letters, and there attention is a small part of the work. In this
+# lesson we change a model that reads 1,500 tokens, for which attention is a large part, and whose answers anybody can
+# judge: it listens to speech and writes down what it heard.
 #
-# The model is Whisper tiny.en (Radford et al., 2022), with 38 million parameters in a file of 76 MB. The course does
-# not contain it, and you do not need it, because every result that takes the whole model is stored in `notebooks/data`,
-# where `python -m tools.record.hearing` wrote it. If you download the model, with `make model MODEL=speech`, two cells
-# run it again and stop with an error if it disagrees.
+# The model is Whisper tiny.en (Radford et al., 2022), with 38 million parameters in a file of 76 MB. You do not need
+# it, because every result that takes the whole model is stored in `notebooks/data`, where
+# `python -m tools.record.hearing` wrote it. If you download the model, with `make model MODEL=speech`, two cells run it
+# again and stop with an error if it disagrees.
 
 # %% tags=["methods"]
 import csv
@@ -29,8 +29,10 @@ import numpy as np
 from IPython.display import Audio
 from scipy.special import logsumexp
 
-from performer_course import attention, compare, data, near_far, projections, speech
-from performer_course.figures import COLORS, show
+from performer_course import attention, compare, near_far, projections
+from performer_course.models import speech
+from performer_course.teaching import data
+from performer_course.teaching.figures import COLORS, show
 
 # %% jupyter={"source_hidden": true} tags=["methods", "hide-input"]
 BLOCKS, HEADS, D = 4, 6, 64

@@ -32,7 +32,7 @@ from distributed import Client, as_completed, get_task_stream, wait
 from tqdm.auto import tqdm
 
 from performer_course import attention, features, get_backend, projections, recurrent, to_host
-from performer_course.figures import COLORS, show
+from performer_course.teaching.figures import COLORS, show
 
 xp = get_backend()
 QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody watches

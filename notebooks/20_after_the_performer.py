@@ -17,9 +17,10 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import drawings, recurrent
+from performer_course import recurrent
 from performer_course.backend import get_backend, to_host
-from performer_course.figures import gram, show, trend
+from performer_course.teaching import drawings
+from performer_course.teaching.figures import gram, show, trend
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 xp = get_backend()

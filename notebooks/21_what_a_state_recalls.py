@@ -25,17 +25,10 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import (
-    attention,
-    data,
-    features,
-    projections,
-    recurrent,
-    theory,
-    training,
-)
+from performer_course import attention, features, projections, recurrent, theory
 from performer_course.backend import get_backend, to_host
-from performer_course.figures import COLORS, compared, show, trend
+from performer_course.teaching import data, training
+from performer_course.teaching.figures import COLORS, compared, show, trend
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 jax.config.update("jax_enable_x64", True)

@@ -14,7 +14,7 @@
 # The model is SmolLM2-135M-Instruct (Allal et al., 2025), a decoder of 135 million parameters, rounded to about four
 # bits each in a file of 98 MB. You do not need the file here: every result that takes the whole model is stored in
 # `notebooks/data`, where `python -m tools.record.language` wrote it. If you do fetch the model
-# (`make model MODEL=language`), `performer_course.language` reads it without a framework.
+# (`make model MODEL=language`), `performer_course.models.language` reads it without a framework.
 
 # %% tags=["methods"]
 import csv
@@ -24,8 +24,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, compare, data, near_far, projections
-from performer_course.figures import COLORS, show
+from performer_course import attention, compare, near_far, projections
+from performer_course.teaching import data
+from performer_course.teaching.figures import COLORS, show
 
 # %% jupyter={"source_hidden": true} tags=["methods", "hide-input"]
 

@@ -23,8 +23,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.cluster.vq import kmeans2
 
-from performer_course import attention, card, compare, data, near_far, projections
-from performer_course.figures import COLORS, show
+from performer_course import attention, card, compare, near_far, projections
+from performer_course.teaching import data
+from performer_course.teaching.figures import COLORS, show
 
 # %% [markdown]
 # ## 1. The methods, and one row of weights

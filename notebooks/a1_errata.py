@@ -28,7 +28,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from performer_course import attention, features, near_far, projections, theory
-from performer_course.figures import compared, gram, show
+from performer_course.teaching.figures import compared, gram, show
 
 verdicts = {}
 

@@ -28,7 +28,7 @@ from performer_course import (
     to_host,
     to_like,
 )
-from performer_course.figures import COLORS, compared, show, trend
+from performer_course.teaching.figures import COLORS, compared, show, trend
 
 xp = get_backend()
 

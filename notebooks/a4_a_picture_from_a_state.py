@@ -22,8 +22,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from performer_course import attention, features, projections, theory, training
-from performer_course.figures import COLORS, show
+from performer_course import attention, features, projections, theory
+from performer_course.teaching import training
+from performer_course.teaching.figures import COLORS, show
 
 jax.config.update("jax_enable_x64", True)
 

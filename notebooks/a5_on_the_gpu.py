@@ -25,10 +25,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, paper, projections
+from performer_course import attention, projections
 from performer_course.backend import get_backend, synchronize, to_host, to_like
-from performer_course.figures import COLORS, show
-from performer_course.paper import Ledger, Paper
+from performer_course.teaching import cost_model
+from performer_course.teaching.figures import COLORS, show
 
 xp = get_backend()
 
@@ -172,24 +172,24 @@ show(
 # Nobody writes "wait here", but any operation that asks for the value of an array on the device must wait for it,
 # whether you write `float(x)` or `if x > 0`, which asks for a `bool`. How can we find such places on any computer?
 # Python turns every operation on an array, and every request for its value, into a call of one of the array's methods.
-# In a `paper.Paper` these methods let NumPy compute, and note in a `Ledger` each kernel that a GPU would launch and
-# each read. The ledger is a model, in which an operation that makes a new array counts as one kernel, and a *view*,
-# such as a slice or a transpose, as none.
+# In a `cost_model.TracedArray` these methods let NumPy compute, and note in a `Trace` each kernel that a GPU would
+# launch and each read. The trace is a model, in which an operation that makes a new array counts as one kernel, and a
+# *view*, such as a slice or a transpose, as none.
 #
 # **Before you run this:** which of these ten lines ask for a value: `2 * x + 1`, `float(x[0])`,
 # `1 if x[0] > 0 else 0`, `range(int(x[2]))`, `f"{x}"`, `x[x > 0]`, `np.asarray(x)`, `np.exp(x)`,
 # `xp.where(x > 0, x, 0 * x)`, `x[1:]`?
 
 # %% tags=["answer"]
-ledger = Ledger()
-x = Paper(np.array([3.0, -1.0, 2.0]), ledger)
+trace = cost_model.Trace()
+x = cost_model.TracedArray(np.array([3.0, -1.0, 2.0]), trace)
 lines = """2 * x + 1; float(x[0]); 1 if x[0] > 0 else 0; range(int(x[2])); f"{x}"; x[x > 0];
 np.asarray(x); np.exp(x); xp.where(x > 0, x, 0 * x); x[1:]"""
 print(f"{'line':28} {'kernels':>7}   reads")
 for line in lines.replace("\n", " ").split("; "):
-    ledger.kernels, ledger.reads = [], []
-    eval(line, {"x": x, "np": np, "xp": ledger})
-    print(f"{line:28} {len(ledger.kernels):7d}   {', '.join(ledger.reads) or '-'}")
+    trace.kernels, trace.reads = [], []
+    eval(line, {"x": x, "np": np, "xp": trace})
+    print(f"{line:28} {len(trace.kernels):7d}   {', '.join(trace.reads) or '-'}")
 
 # %% [markdown] tags=["answer"]
 # Six of the ten lines ask for a value: `float`, `if`, `range`, the text, the mask as an index, and `np.asarray`. The
@@ -197,15 +197,15 @@ for line in lines.replace("\n", " ").split("; "):
 # `np.asarray(x)` with a `TypeError` instead of waiting silently, and computes `np.exp(x)` on the device.
 
 # %% [markdown]
-# Does the package itself read values? `paper.recorded` runs a function on such arrays, and returns the ledger and the
+# Does the package itself read values? `cost_model.traced` runs a function on such arrays, and returns the trace and the
 # result.
 
 # %%
 arrays = [to_host(x) for x in (q, k, v, W)]
-on_paper = functools.partial(paper.recorded, attention.favor_attention)
+trace_of = functools.partial(cost_model.traced, attention.favor_attention)
 for name, causal in (("all-to-all", False), ("causal", True)):
-    ledger, _ = on_paper(*arrays, causal=causal, chunk=L)
-    print(f"favor_attention, {name:10} {len(ledger.kernels):4d} kernels, {len(ledger.reads)} reads")
+    trace, _ = trace_of(*arrays, causal=causal, chunk=L)
+    print(f"favor_attention, {name:10} {len(trace.kernels):4d} kernels, {len(trace.reads)} reads")
 
 # %% [markdown]
 # No line of `favor_attention` reads a value. **A condition on values becomes `xp.where`, which computes both sides and
@@ -234,7 +234,7 @@ for name, causal in (("all-to-all", False), ("causal", True)):
 def one_head(tokens, causal):
     """The kernels of one chunk of one head: its numbers do not matter, only its shapes do."""
     ones = [np.ones((1, tokens, d), np.float32)] * 3
-    return on_paper(*ones, arrays[3], causal=causal, chunk=tokens)[0].kernels
+    return trace_of(*ones, arrays[3], causal=causal, chunk=tokens)[0].kernels
 
 
 print("tokens in a chunk   all-to-all   causal     kernels of one chunk")
@@ -246,7 +246,7 @@ for tokens in (64, 256, 1024, 4096, 16_384):
 # A causal chunk of 16,384 tokens needs 180 kernels: from 64 tokens on, four times as many tokens add at most one level.
 
 # %% [markdown]
-# How long must a chunk be? Long enough for its work to hide its launches. To bound its time, the ledger also counts the
+# How long must a chunk be? Long enough for its work to hide its launches. To bound its time, the trace also counts the
 # bytes, the *FLOPs* (additions and multiplications of floating-point numbers) and the exponentials of each kernel.
 # Suppose that per second a device can move $B$ bytes, do $P$ FLOPs and compute $R$ exponentials. Because a kernel is no
 # faster than the slowest of the three allows, and $n$ kernels run one after another, the launches of a chunk are hidden
@@ -358,7 +358,7 @@ print(f", and the roof is flat from {RATES['bf16'] / RATES['bytes']:.0f} on")
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 marks = {}
 for name, causal in (("one kernel per operation", False), ("the same, causal", True)):
-    kernels = on_paper(*arrays, causal=causal, chunk=L)[0].kernels
+    kernels = trace_of(*arrays, causal=causal, chunk=L)[0].kernels
     flops = sum(kernel.flops for kernel in kernels)
     marks[name] = (flops / sum(kernel.moved for kernel in kernels), flops / work(kernels))
 for name, counts, product in (
@@ -406,7 +406,7 @@ show(
 # ## 6. Ten predictions and one H100
 #
 # How good is this model? `make bench-gpu` measures all this on a GPU and records it in `benchmarks/gpu.json`. Here are
-# ten *predictions* for an H100, with 65,536 tokens, 8 heads and 256 features, written down before it ran, from a ledger
+# ten *predictions* for an H100, with 65,536 tokens, 8 heads and 256 features, written down before it ran, from a trace
 # that also counted the copies that CuPy makes before some joins and products. One is refuted if a recorded number is at
 # least half as large again as predicted, or at most two thirds of it.
 #
@@ -505,7 +505,7 @@ for tokens in record["exact"]:
 #
 # ## Where it breaks
 #
-# - The ledger assumes that every kernel runs at full speed, and knows neither hidden copies nor caches nor *occupancy*,
+# - The trace assumes that every kernel runs at full speed, and knows neither hidden copies nor caches nor *occupancy*,
 #   the threads that a multiprocessor has at work as a fraction of those that it can hold.
 # - The counts are for FAVOR+ with $d = 64$ and 256 features. Whether these are good enough, lesson 17 asks.
 #

@@ -26,7 +26,7 @@ import scipy.linalg
 import scipy.stats
 
 from performer_course import features, get_backend, projections, theory, to_host, to_like
-from performer_course.figures import COLORS, show, trend
+from performer_course.teaching.figures import COLORS, show, trend
 
 xp = get_backend()
 

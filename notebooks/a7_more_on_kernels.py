@@ -26,7 +26,7 @@ from sklearn.datasets import make_circles
 from sklearn.svm import SVC
 
 from performer_course import kernels
-from performer_course.figures import COLORS, compared, show, trend
+from performer_course.teaching.figures import COLORS, compared, show, trend
 
 # %% [markdown]
 # ## 1. A margin from inner products alone

@@ -24,7 +24,7 @@ from scipy.sparse.linalg import eigsh
 from scipy.special import exp1
 
 from performer_course import features
-from performer_course.figures import COLORS, show, trend
+from performer_course.teaching.figures import COLORS, show, trend
 
 # %% [markdown]
 # ## 1. A sum over pairs

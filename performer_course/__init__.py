@@ -9,19 +9,16 @@
     near_far     exact for near keys, features or representatives for the far field
     recurrent    a state that forgets and is corrected: decay, gates, the delta rule
     transformer  a transformer small enough to understand in full
-    antibody     a real pretrained model, without its framework (`make model`)
-    speech       another, which transcribes speech with any attention
-    language     another, which continues a text with any attention
     theory       the mean and the variance of each estimator, in closed form
     compare      the normalised error, the bench of rivals, features fitted to your own data
     card         which cheap attention suits a head: the decision card of lesson 23
-    paper        an array that records what a GPU would launch, move and wait for
-    data         a text, attention of three kinds (independent, aligned, learned), and speech
-    training     Adam on JAX, as in lessons 16 and 21 (the extra `training`)
     pytorch      attention as PyTorch modules, for your own model (the extra `torch`)
     huggingface  a window with sinks as an attention of transformers, and its cache
-    figures      one style; show(fig, alt=...) puts a figure and its alt text on the page
-    drawings     drawings of attention, a transformer block and a state, for lessons and slides
+
+Three folders hold what is not mathematics; none of the modules above imports from them.
+
+    models       three pretrained models, without their frameworks (`make model`)
+    teaching     data, figures, drawings, training and a cost model, for the lessons
     checks       what a correct answer to an exercise satisfies
 
 One set of symbols everywhere, in the order of the lessons:
@@ -37,8 +34,7 @@ One set of symbols everywhere, in the order of the lessons:
 
 Modules with an underscore are shared by the others: `_arguments` validates arguments, `_stable` has
 norms, projections and sums relative to a maximum, `_positive` logarithms of positive features,
-`_causal` the rows of a chunk, `_blocks` steps, heads and threads, `_whisper` the files of `speech`,
-`_gguf` those of `language`.
+`_causal` the rows of a chunk, `_blocks` steps, heads and threads.
 
 Modules marked *device* in their lesson compute where their arrays are and never read a value; only
 `to_host` brings one back.

@@ -7,10 +7,12 @@ import math
 import operator
 import os
 from numbers import Real
+from typing import NamedTuple
 
 import array_api_compat
 import numpy as np
 
+from ._shapes import Array
 from ._stable import State
 from .backend import device_of, is_free_to_read
 
@@ -378,9 +380,19 @@ def check_groups(q, k, v, key_mask, *W_state, names=("q", "k"), width="d", calle
     return join, q, k, v, mask if mask is None else mask[..., 0], W, *own[1:]
 
 
+class Checked(NamedTuple):
+    """Arguments of an attention, with equal leading axes."""
+
+    q: Array
+    k: Array
+    v: Array
+    key_mask: Array | None
+    W: Array | None
+
+
 def check_attention(*arguments, **options):
-    """(q, k, v, mask, W or None) of `check_groups`, with equal leading axes: keys are repeated."""
-    return check_groups(*arguments, **options, repeat=True)[1:]
+    """The arguments of `check_groups` with equal leading axes: keys are repeated."""
+    return Checked(*check_groups(*arguments, **options, repeat=True)[1:6])
 
 
 def check_heads(q, k, v, name=""):
@@ -403,11 +415,11 @@ def check_heads(q, k, v, name=""):
     return [x.astype(np.float32) for x in (q, k, v)]
 
 
-def check_tokens(q, k) -> None:
+def check_tokens(q, k, names: str = "q and k") -> None:
     """Raises: ValueError unless there are as many queries as keys."""
     if q.shape[-2] != k.shape[-2]:
         raise ValueError(
-            "q and k must have one row for each token, "
+            f"{names} must have one row for each token, "
             f"got L = {q.shape[-2]} queries and S = {k.shape[-2]} keys"
         )
 

@@ -16,11 +16,11 @@ import math
 from . import _blocks
 from ._stable import (
     State,
-    add_in_place,
-    added,
-    exp_in_place,
+    exp_of,
     largest,
     lowest,
+    merge,
+    plus,
     rescaled,
     summed_by_feature,
     transposed,
@@ -53,9 +53,9 @@ def causal_linear(xp, rows, keys, values, Sz):
     out = xp.tril(rows @ keys) @ values  # (..., T, size, e+1)
     parts = []
     for here, row, key, value in _one_by_one(xp, out, rows, keys, values):
-        parts.append(here if Sz is None else add_in_place(here, row @ Sz))
+        parts.append(here if Sz is None else plus(here, row @ Sz))
         new = key @ value  # (..., F, e+1)
-        Sz = new if Sz is None else add_in_place(new, Sz)
+        Sz = new if Sz is None else plus(new, Sz)
     out = out if is_free_to_read(out) else xp.stack(parts, axis=-3)
     return _blocks.in_order(xp, out, L), Sz
 
@@ -87,9 +87,9 @@ def causal_chunk(xp, state, g, h, values):
 def causal_one_maximum(xp, state, top, g, h, values):
     """`causal_chunk` relative to the c of this State; the State after it is relative to `top`."""
     c = state.c[..., None, :]  # (..., 1, m)
-    keys, a = exp_in_place(xp, h, c), add_in_place(g, c)  # (..., C, m)
+    keys, a = exp_of(xp, h, c), plus(g, c)  # (..., C, m)
     highest = xp.max(a, axis=-1)  # (..., C)
-    rows = exp_in_place(xp, a, highest[..., None])  # (..., C, m)
+    rows = exp_of(xp, a, highest[..., None])  # (..., C, m)
     out, Sz = causal_linear(xp, rows, keys, values, state.Sz)
     return rescaled(xp, State(state.c, Sz), top), State(highest, out)
 
@@ -106,8 +106,8 @@ def causal_by_halving(xp, state, g, h, values):
     h = _blocks.in_blocks(xp, h, size, n, fill=lowest(xp, h.dtype))
     rows = _within(xp, g, h, values)  # first, because `summed_by_feature` overwrites h
     state, before = _between(xp, state, summed_by_feature(xp, h, values))
-    past = weighted_sums(xp, add_in_place(g, before.c[..., None, :]), before.Sz)  # (..., T, size)
-    c, Sz = added(xp, past, rows)  # (..., T, size), (..., T, size, e+1)
+    past = weighted_sums(xp, plus(g, before.c[..., None, :]), before.Sz)  # (..., T, size)
+    c, Sz = merge(xp, past, rows)  # (..., T, size), (..., T, size, e+1)
     c = _blocks.in_order(xp, c[..., None], C)[..., 0]
     return state, State(c, _blocks.in_order(xp, Sz, C))
 
@@ -161,6 +161,6 @@ def _level(xp, rows, g, h, values, c):
     keys = xp.matrix_transpose(xp.exp(h - c[..., None, :]))  # (..., m, w)
     few = values.shape[-2] < values.shape[-1]  # w² (m + e) products or 2 w m e, whichever is less
     Sz = (weights @ keys) @ values if few else weights @ (keys @ values)
-    late = added(xp, State(rows.c[..., 1, :], rows.Sz[..., 1, :, :]), State(top, Sz))
+    late = merge(xp, State(rows.c[..., 1, :], rows.Sz[..., 1, :, :]), State(top, Sz))
     c, Sz = xp.stack([rows.c[..., 0, :], late.c], axis=-2), (rows.Sz[..., 0, :, :], late.Sz)
     return State(c, xp.stack(Sz, axis=-3))

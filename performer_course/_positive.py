@@ -10,8 +10,8 @@ import math
 from ._blocks import masked_part
 from ._causal import causal_chunk
 from ._stable import (
-    add_in_place,
     mask_logits,
+    plus,
     projected,
     squared_norm,
     summed_by_feature,
@@ -33,24 +33,24 @@ def scaled(xp, W, dtype):
 def log_keys(xp, k, v, key_mask, part, W):
     """ln φ(k'), h = ωᵀk' − ‖k'‖²/2, `lowest` where masked: (..., n, m); and [v, 1]."""
     keys, values, seen = masked_part(xp, k, v, key_mask, part, W.dtype)
-    h = squared_norm(xp, keys) * (-0.5 / math.sqrt(k.shape[-1]))  # (..., n)
+    h = squared_norm(xp, keys) * (-0.5 / math.sqrt(k.shape[-1]))  # −‖k'‖²/2: (..., n)
     h = h if seen is None else h + mask_logits(xp, seen, W.dtype)
-    return add_in_place(projected(xp, keys, W), h[..., None]), values_and_ones(xp, values, seen)
+    return plus(projected(xp, keys, W), h[..., None]), values_and_ones(xp, values, seen)
 
 
-def absorbed(xp, state, k, v, W, key_mask, part):
+def absorb(xp, state, k, v, W, key_mask, part):
     """The State after the keys of this slice; `state` is None before any key."""
     h, values = log_keys(xp, k, v, key_mask, part, W)
     return summed_by_feature(xp, h, values, state)  # c = max h, Σ e^{h−c} [v, 1]
 
 
-def read_sums(xp, state, q, part, W):
+def read(xp, state, q, part, W):
     """[S, z] of queries: for each, m features with logits g + c and values [S, z]."""
-    a = add_in_place(projected(xp, q[..., part, :], W), state.c[..., None, :])  # (..., n, m)
+    a = plus(projected(xp, q[..., part, :], W), state.c[..., None, :])  # (..., n, m)
     return weighted_sums(xp, a, state.Sz).Sz  # Σ e^{a−max a} [S, z]
 
 
-def absorbed_and_read(xp, state, q, k, v, W, key_mask, part):
+def follow(xp, state, q, k, v, W, key_mask, part):
     """The State after this slice, and the causal [S, z] of its queries."""
     g = projected(xp, q[..., part, :], W)  # (..., n, m)
     h, values = log_keys(xp, k, v, key_mask, part, W)

@@ -82,16 +82,16 @@ def with_finite_c(xp, state):
     return State(xp.maximum(state.c, lowest(xp, state.c.dtype)), state.Sz)
 
 
-def add_in_place(x, y):
-    """x + y; on NumPy it overwrites x, because a new array would cost as much again."""
+def plus(x, y):
+    """x + y. On NumPy x is overwritten where it is large enough, which saves a new array."""
     if is_free_to_read(x) and _holds(x, y):
         x += y
         return x
     return x + y
 
 
-def exp_in_place(xp, x, c=None):
-    """e^{x−c}, or eˣ without c; on NumPy it overwrites x."""
+def exp_of(xp, x, c=None):
+    """e^{x−c}, or eˣ without c. On NumPy x is overwritten."""
     if not is_free_to_read(x):
         return xp.exp(x if c is None else x - c)
     if c is not None:
@@ -139,10 +139,10 @@ def mask_logits(xp, seen, dtype):
 def logits_of(xp, queries, keys, mask, seen):
     """queries keysᵀ (..., L, n), + mask (L, n) of 0 and −∞, + `mask_logits` of the keys seen."""
     logits = queries @ xp.matrix_transpose(keys)
-    logits = logits if mask is None else add_in_place(logits, mask)
+    logits = logits if mask is None else plus(logits, mask)
     if seen is None:
         return logits
-    return add_in_place(logits, mask_logits(xp, seen, queries.dtype)[..., None, :])
+    return plus(logits, mask_logits(xp, seen, queries.dtype)[..., None, :])
 
 
 def summed_by_feature(xp, h, values, before=None):
@@ -152,7 +152,7 @@ def summed_by_feature(xp, h, values, before=None):
     """
     c = largest(xp, h)  # (..., m)
     c = c if before is None else xp.maximum(before.c, c)
-    weights = exp_in_place(xp, h, c[..., None, :])  # (..., n, m)
+    weights = exp_of(xp, h, c[..., None, :])  # (..., n, m)
     Sz = transposed_product(xp, weights, values)  # (..., m, e+1)
     return State(c, Sz if before is None else Sz + rescaled(xp, before, c).Sz)
 
@@ -176,7 +176,7 @@ def weighted_sums(xp, h, values, before=None):
     """
     c = xp.max(h, axis=-1)  # (..., L)
     c = c if before is None else xp.maximum(before.c, c)
-    Sz = exp_in_place(xp, h, c[..., None]) @ values  # (..., L, e+1)
+    Sz = exp_of(xp, h, c[..., None]) @ values  # (..., L, e+1)
     return State(c, Sz if before is None else Sz + rescaled(xp, before, c).Sz)
 
 
@@ -185,7 +185,7 @@ def rescaled(xp, state, c):
     return State(c, xp.exp(state.c - c)[..., None] * state.Sz)
 
 
-def added(xp, a, b):
+def merge(xp, a, b):
     """The sums over the keys of a and of b: relative to the larger maximum, they add."""
     c = xp.maximum(a.c, b.c)
     return State(c, rescaled(xp, a, c).Sz + rescaled(xp, b, c).Sz)

@@ -14,6 +14,17 @@ non-finite input, or entries above 5e138 (2e17 if sums run in float32), of v 4e2
 other libraries, non-finite values spread, also to earlier rows.
 
 The values get a column of ones, [v, 1], so that each sum includes its own denominator.
+
+To read what is behind `favor_attention`, start with its slow form and end with its speed:
+
+1. `naive.favor_attention`, and the prefix sums of `naive.causal_linear_attention`.
+2. `favor_attention` below: keys, causal tokens and rows, in the three loops of `sums`.
+3. `_positive`: ln φ(k') in `log_keys`, then `absorb`, `read` and `follow`, a slice at a time.
+4. `_stable`: sums relative to a maximum: `summed_by_feature` and `weighted_sums`, and how two of
+   them become one in `rescaled` and `merge`.
+5. `_causal.causal_linear`, the same with a triangle of weights; `causal_chunk` says when one
+   maximum is enough, and `causal_by_halving` does without reading a value.
+6. `_blocks` has slices, masks, heads and threads, and no mathematics; `_arguments` checks.
 """
 
 import math
@@ -21,7 +32,7 @@ import math
 import array_api_compat
 from jaxtyping import Float
 
-from . import _positive, features
+from . import _positive, _stable, features
 from ._arguments import (
     ENTRY_POWER,
     check_array,
@@ -46,7 +57,6 @@ from ._causal import causal_linear
 from ._shapes import Array, Directions, Key, Mask, OwnKey, OwnMask, OwnValue, Query, Rows, Value
 from ._stable import (
     State,
-    added,
     empty_state,
     logits_of,
     normalised,
@@ -204,7 +214,7 @@ def merge(a: State, b: State) -> State:
             f"(m, e + 1) = {tuple(a.Sz.shape[-2:])} and {tuple(b.Sz.shape[-2:])}"
         )
     check_lead(a.Sz, b.Sz, names="a and b")
-    Sz = added(xp, with_finite_c(xp, a), with_finite_c(xp, b)).Sz
+    Sz = _stable.merge(xp, with_finite_c(xp, a), with_finite_c(xp, b)).Sz
     return State(xp.maximum(a.c, b.c), Sz)
 
 
@@ -237,7 +247,7 @@ def absorb(state: State, k: Key, v: Value, W: Directions, key_mask: Mask = None)
     check_lead(k, v, state.Sz, names="k, v and state")
     state, W = _in_one_dtype(xp, state, W, k, v)
     for part in steps(k):
-        state = _positive.absorbed(xp, state, k, v, W, key_mask, part)
+        state = _positive.absorb(xp, state, k, v, W, key_mask, part)
     return state
 
 
@@ -257,7 +267,7 @@ def read(state: State, q: Query, W: Directions) -> Rows:
     join, q, Sz, c, own = in_groups(q, given)
     state, W = _in_one_dtype(xp, State(c[..., 0], Sz), W if own is None else own, q)
     state = with_finite_c(xp, state)
-    rows = [normalised(xp, _positive.read_sums(xp, state, q, part, W)) for part in steps(q)]
+    rows = [normalised(xp, _positive.read(xp, state, q, part, W)) for part in steps(q)]
     return join(xp.astype(xp.concat(rows, axis=-2), q.dtype, copy=False))
 
 
@@ -278,7 +288,7 @@ def follow(
     state, W = _in_one_dtype(xp, State(c[..., 0], Sz), W, q, k, v)
     state, sums = with_finite_c(xp, state), []
     for part in steps(q):
-        state, Sz = _positive.absorbed_and_read(xp, state, q, k, v, W, key_mask, part)
+        state, Sz = _positive.follow(xp, state, q, k, v, W, key_mask, part)
         sums.append(Sz)
     rows = normalised(xp, xp.concat(sums, axis=-2))
     state = State(join(state.c[..., None])[..., 0], join(state.Sz))
@@ -338,12 +348,12 @@ def favor_attention(
         # Start from the first keys: to add them to an empty State costs a device one pass.
         state = empty_state(xp, (*k.shape[:-2], m), e + 1, k, W.dtype) if causal else None
         for part in keys_first:
-            state = _positive.absorbed(xp, state, k, v, W, key_mask, part)
+            state = _positive.absorb(xp, state, k, v, W, key_mask, part)
         for part in together:
-            state, rows = _positive.absorbed_and_read(xp, state, q, k, v, W, key_mask, part)
+            state, rows = _positive.follow(xp, state, q, k, v, W, key_mask, part)
             yield rows
         for part in rows_last:
-            yield _positive.read_sums(xp, state, q, part, W)
+            yield _positive.read(xp, state, q, part, W)
 
     return join(each_head(sums, *arguments, W, work_per_head=(q.shape[-2] + k.shape[-2]) * m))
 

@@ -15,7 +15,6 @@ import array_api_compat
 from jaxtyping import Float
 
 from ._arguments import check_attention, check_count, check_tokens
-from ._blocks import masked_part, sum_dtype
 from ._shapes import Array, Directions, Key, Mask, OwnKey, OwnMask, OwnValue, Query, Rows, Value
 from .backend import device_of
 
@@ -62,6 +61,24 @@ def linear_attention(
     weights = xp.where(_visible(weights, causal, key_mask), weights, xp.zeros_like(weights))
     total = xp.sum(weights, axis=-1, keepdims=True)
     return weights @ v / xp.where(total == 0, xp.ones_like(total), total)
+
+
+def causal_linear_attention(
+    phi_q: Float[Array, "... L F"], phi_k: Float[Array, "... L F"], v: OwnValue
+) -> Rows:
+    """φ(qᵢ)ᵀ Sᵢ / φ(qᵢ)ᵀ zᵢ, with the prefix sums Sᵢ = Σ_{j≤i} φ(kⱼ) vⱼᵀ and zᵢ = Σ_{j≤i} φ(kⱼ).
+
+    The rows of `linear_attention` with causal=True. Shape: (..., L, e). Error: exact to rounding.
+    Cost: O(L F e); memory, L F e. Source: Katharopoulos et al. (2020), eqs. 9 to 12.
+    """
+    names = ("phi_q", "phi_k")
+    xp, (phi_q, phi_k, v, *_) = _checked(phi_q, phi_k, v, None, names=names, width="F")
+    check_tokens(phi_q, phi_k, " and ".join(names))
+    v = xp.concat([v, xp.ones_like(v[..., :1])], axis=-1)  # [v, 1]: (..., L, e+1)
+    Sz = xp.cumulative_sum(phi_k[..., :, None] * v[..., None, :], axis=-3)  # (..., L, F, e+1)
+    rows = (phi_q[..., None, :] @ Sz)[..., 0, :]  # (..., L, e+1)
+    total = rows[..., -1:]
+    return rows[..., :-1] / xp.where(total == 0, xp.ones_like(total), total)
 
 
 def favor_attention(
@@ -173,9 +190,10 @@ def _checked(q, k, v, key_mask, *W, **options):
     """The namespace and the arguments with equal leading axes; masked keys and values are zero."""
     q, k, v, key_mask, W = check_attention(q, k, v, key_mask, *W, **options)
     xp = array_api_compat.array_namespace(q)
-    dtype = sum_dtype(xp, q, k, v)
-    k, v, _ = masked_part(xp, k, v, key_mask, slice(None), dtype)
-    q, W = (x if x is None else xp.astype(x, dtype, copy=False) for x in (q, W))
+    wide = xp.float64 if xp.result_type(q, k, v) == xp.float64 else xp.float32
+    q, k, v, W = (x if x is None else xp.astype(x, wide, copy=False) for x in (q, k, v, W))
+    if key_mask is not None:
+        k, v = (xp.where(key_mask[..., None], x, xp.zeros_like(x)) for x in (k, v))
     return xp, (q, k, v, key_mask, W)
 
 

@@ -34,11 +34,11 @@ from ._causal import causal_chunk
 from ._shapes import Array, Directions, Key, Mask, OwnKey, OwnMask, OwnValue, Query, Rows, Value
 from ._stable import (
     State,
-    added,
     empty_state,
     logits_of,
     lowest,
     mask_logits,
+    merge,
     normalised,
     projected,
     squared_norm,
@@ -374,7 +374,7 @@ def _joint(logs, q, k, v, key_mask, far, near, causal):
         far = xp.astype(far, dtype, copy=False)
         rows = _far_rows(xp, logs, q, k, v, key_mask, far, near, causal)
         for part, exact in _near_rows(xp, q, k, v, key_mask, near, causal):
-            yield added(xp, exact, State(rows.c[..., part], rows.Sz[..., part, :])).Sz
+            yield merge(xp, exact, State(rows.c[..., part], rows.Sz[..., part, :])).Sz
 
     return _counted(sums, q, k, v, key_mask, near, causal, far)
 
@@ -428,7 +428,7 @@ def _mean_key_rows(q, k, v, key_mask, near, causal):
 def _with_mean(xp, rows, g, Sz):
     """The sums of these rows and of far keys, Sz, that all have the logit g of each row."""
     c = xp.where(Sz[..., -1] > 0, g, lowest(xp, g.dtype))
-    return added(xp, rows, State(c, Sz))
+    return merge(xp, rows, State(c, Sz))
 
 
 def _mean_logits(xp, q, k, key_mask, near, causal, dtype):
@@ -460,7 +460,7 @@ def _far_rows(xp, logs, q, k, v, key_mask, far, near, causal):
     reversed_ = (xp.flip(x, axis=-2) for x in (q, k, v))
     mask = None if key_mask is None else xp.flip(key_mask, axis=-1)
     c, Sz = _past_rows(xp, logs, *reversed_, mask, far, band)
-    return added(xp, rows, State(xp.flip(c, axis=-1), xp.flip(Sz, axis=-2)))
+    return merge(xp, rows, State(xp.flip(c, axis=-1), xp.flip(Sz, axis=-2)))
 
 
 def _log_features(xp, q, k, W):

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from performer_course import attention
-from performer_course.paper import Kernel
-from tests.lessons import definitions, printed
+from performer_course.teaching.cost_model import Kernel
+from tests.support.launches import launches, trace_of
+from tests.support.lessons import definitions, printed
 from tools.notebooks import NOTEBOOKS, ROOT
-
-from .books import books, launches
 
 APPENDIX = NOTEBOOKS / "a5_on_the_gpu.py"
 favor = attention.favor_attention
@@ -29,9 +28,9 @@ def test_kernels_go_with_the_number_of_chunks():
     assert eight - four == 2 * (four - two) > 0
 
 
-def test_the_ledger_counts_the_flops_of_the_formula():
+def test_the_trace_counts_the_flops_of_the_formula():
     L, d, m, heads = 64, 8, 16, 2
-    kernels = books(favor, L, d=d, m=m, heads=heads).kernels
+    kernels = trace_of(favor, L, d=d, m=m, heads=heads).kernels
     flops, exps = (sum(getattr(k, name) for k in kernels) for name in ("flops", "exps"))
     assert flops == heads * 2 * L * m * (2 * d + 2 * d + 2)  # with two denominators
     assert exps == heads * 2 * L * m

@@ -15,7 +15,6 @@ from scipy.special import softmax
 
 from performer_course import (
     attention,
-    data,
     features,
     near_far,
     projections,
@@ -23,6 +22,7 @@ from performer_course import (
     theory,
     transformer,
 )
+from performer_course.teaching import data
 from tools.notebooks import NOTEBOOKS, read
 
 A5 = {"FLOP/s": 66.9e12, "bytes/s": 3.35e12}  # the peaks of an H100 there, float32

@@ -7,8 +7,18 @@ import pytest
 from scipy.special import log_softmax, logsumexp
 from scipy.stats import norm as normal
 
-from performer_course import antibody, compare, data, projections
-from tests.real_model import INTEGERS, NUMBERS, WIDTH, small_weights, tensor, trusted, written
+from performer_course import compare, projections
+from performer_course.models import antibody
+from performer_course.teaching import data
+from tests.support.real_model import (
+    INTEGERS,
+    NUMBERS,
+    WIDTH,
+    small_weights,
+    tensor,
+    trusted,
+    written,
+)
 
 # A file of weights
 
@@ -145,7 +155,7 @@ def test_the_model_is_its_slow_textbook_loop_and_padding_is_not_seen(small):
 def test_on_another_chain_64_trained_directions_are_nearer_to_softmax_than_1024_drawn():
     (q, k, _), rng = data.antibody_heads(), np.random.default_rng(1)
     drawn = projections.orthogonal(rng, 1024, 64)
-    W = data.antibody_directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]
+    W = antibody.directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]
     fitted = np.stack([compare.fitted_directions(drawn, q[i, 0], k[i, 0]) for i in range(6)])
     given = compare.with_weight_column(q[:, 1], k[:, 1])
     trained, other = (antibody.divergence(*given, of)[0] for of in (W, fitted))
@@ -283,7 +293,7 @@ def test_the_divergence_and_its_gradient_are_finite_at_any_norm(size, dtype):
 def test_attention_by_trained_directions_is_that_of_features_by_hand(i):
     """Weights Σ_f e^{ω_fᵀq'} e^{ω_fᵀk' − ‖k'‖²/2 + b_f}, head by head, nothing subtracted."""
     q, k, v = np.random.default_rng(7).normal(size=(3, 8, 9, 64))
-    W = data.antibody_directions()[i]
+    W = antibody.directions()[i]
     x, y = q * 64**-0.25, k * 64**-0.25
     logs = y @ W[..., :-1].mT - (y**2).sum(axis=-1, keepdims=True) / 2
     w = np.exp(x @ W[..., :-1].mT) @ np.exp(logs + W[..., None, :, -1]).mT

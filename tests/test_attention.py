@@ -36,8 +36,14 @@ from performer_course.attention import (
     taylor_attention,
     uniform_attention,
 )
-
-from .textbook import by_rows, favor_by_rows, linear_by_rows, points, qkv, softmax_by_rows
+from tests.support.textbook import (
+    by_rows,
+    favor_by_rows,
+    linear_by_rows,
+    points,
+    qkv,
+    softmax_by_rows,
+)
 
 D, M, E = 6, 8, 3
 repeatable = settings(deadline=None, derandomize=True, max_examples=40)
@@ -91,6 +97,13 @@ def test_the_fast_path_equals_the_textbook(form, textbook, causal, L, S, seen):
     found = form(q, k, v, causal=causal, key_mask=mask)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
     assert (found == 0).all() or seen != 0
+
+
+def test_prefix_sums_give_the_causal_rows():
+    q, k, v = qkv(9, 9)
+    phi = [features.elu_plus_one(x) for x in (q, k)]
+    found = naive.causal_linear_attention(*phi, v)
+    np.testing.assert_allclose(found, linear_by_rows(*phi, v, causal=True), rtol=1e-12)
 
 
 @each_form
@@ -219,8 +232,8 @@ def test_any_chunk_gives_the_same_rows(L, S, chunk, causal, seed):
 
 def on_a_device(monkeypatch):
     """NumPy treated as a device whose values are not free to read."""
-    for room in (_blocks, _causal, _positive, _stable):
-        monkeypatch.setattr(room, "is_free_to_read", lambda x: False)
+    for module in (_blocks, _causal, _positive, _stable):
+        monkeypatch.setattr(module, "is_free_to_read", lambda x: False)
 
 
 def test_on_a_device_a_late_key_of_any_size_changes_no_bit_of_an_earlier_row(monkeypatch):

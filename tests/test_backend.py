@@ -1,5 +1,5 @@
-"""The seam: a lesson gets the library it names or is told what is missing, and arrays cross with
-their dtype."""
+"""Where arrays live: a lesson gets the library it names or is told what is missing, and arrays
+cross with their dtype."""
 
 import sys
 import tracemalloc
@@ -14,8 +14,7 @@ import pytest
 
 from performer_course import backend, get_backend, synchronize, to_host, to_like
 from performer_course.backend import is_on_gpu, peak
-
-from .double import DEVICE, NO_FLOAT64, ReadBack, poisoned
+from tests.support.strict_double import DEVICE, NO_FLOAT64, ReadBack, poisoned
 
 # Which library
 

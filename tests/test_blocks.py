@@ -8,9 +8,8 @@ import pytest
 
 from performer_course import _blocks, backend
 from performer_course._blocks import blocks, causal_mask, each_head, steps
-
-from .double import DEVICE
-from .textbook import qkv
+from tests.support.strict_double import DEVICE
+from tests.support.textbook import qkv
 
 
 def test_steps_and_blocks_are_as_long_as_suits_the_place(monkeypatch):

@@ -7,10 +7,9 @@ import pytest
 
 from performer_course import _causal
 from performer_course._stable import State, empty_state
+from tests.support.lessons import definitions
+from tests.support.textbook import points
 from tools.notebooks import NOTEBOOKS
-
-from .lessons import definitions
-from .textbook import points
 
 
 @pytest.mark.parametrize(

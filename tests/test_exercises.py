@@ -16,7 +16,7 @@ from nbgrader.nbgraderformat import MetadataValidator
 
 from performer_course import checks
 from tests.exercises.shared import wrong_answers
-from tests.grading import BEGIN, EMPTY, END, marked, sentences
+from tests.support.grading import BEGIN, EMPTY, END, marked, sentences
 from tools.notebooks import NOTEBOOKS, handed_out, read, sources, student, write
 
 SOLUTIONS = [source for source in sources() if source.parent == NOTEBOOKS / "solutions"]

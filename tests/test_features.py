@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from performer_course import features as maps
 from performer_course.features import monomials, taylor
 from performer_course.kernels import polynomial
-
-from .examples import public_functions
-from .textbook import points
+from tests.support.examples import public_functions
+from tests.support.textbook import points
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 dimensions, degrees = st.integers(1, 4), st.integers(1, 5)

@@ -11,9 +11,8 @@ from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 from PIL import Image
 
-from performer_course import drawings, figures
-
-from .examples import public_functions
+from performer_course.teaching import drawings, figures
+from tests.support.examples import public_functions
 
 
 def drawn(width, height, **style):

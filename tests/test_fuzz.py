@@ -14,7 +14,6 @@ import itertools
 import linecache
 import math
 import os
-import pkgutil
 import re
 import signal
 import warnings
@@ -26,22 +25,20 @@ import numpy as np
 import pytest
 
 import performer_course
-from performer_course import antibody, language
-
-from . import examples
-from .language_model import small_language
-from .real_model import small_weights
-from .speech_model import small_speech
+from performer_course.models import antibody, language
+from tests.support import examples
+from tests.support.language_model import small_language
+from tests.support.real_model import small_weights
+from tests.support.speech_model import small_speech
 
 SEED, CASES = int(os.environ.get("FUZZ_SEED", "0")), 35  # of each function
 SECONDS = 10  # of CPU time that a call may take
 PACKAGE = Path(performer_course.__file__).parent
 
-# What has arguments of another kind: judges of answers, pictures, programs that train, a ledger,
-# the ways between libraries, a file that is opened, rows of a card, and modules for PyTorch
-# and transformers.
-ELSEWHERE = {"checks", "drawings", "figures", "training", "paper", "backend", "pytorch"}
-ELSEWHERE |= {"huggingface"}
+# What has arguments of another kind: pictures, programs that train, a cost model, the ways between
+# libraries, a file that is opened, rows of a card, and modules for PyTorch and transformers.
+ELSEWHERE = {"backend", "huggingface", "pytorch", "teaching.cost_model", "teaching.drawings"}
+ELSEWHERE |= {"teaching.figures", "teaching.training"}
 FILES = {f"{name}.{f}" for name in ("antibody", "language", "speech") for f in ("load", "find")}
 FILES |= {"card.verdict"}
 # They say that a state may grow without bound, or a polynomial: huge numbers overflow in them.
@@ -49,10 +46,9 @@ GROWS = {"recurrent.recurrence", "recurrent.delta_attention", "recurrent.chunk_m
 
 
 def functions():
-    modules = [m.name for m in pkgutil.iter_modules(performer_course.__path__)]
-    public = [name for name in modules if not name.startswith("_") and name not in ELSEWHERE]
-    rooms = [importlib.import_module(f"performer_course.{name}") for name in public]
-    found = [f for room in rooms for f in examples.public_functions(room)]
+    public = [x for x in examples.names() if x.rpartition(".")[2][0] != "_" and x not in ELSEWHERE]
+    modules = [importlib.import_module(f"performer_course.{name}") for name in public]
+    found = [f for module in modules for f in examples.public_functions(module)]
     found = [f for f in found if inspect.signature(f).parameters]
     return [f for f in found if examples.label(f) not in FILES]
 
@@ -80,19 +76,19 @@ HEAD = {"q": draw(40, 3), "k": draw(40, 3), "v": draw(40, 2), "W": draw(6, 3), "
 HEAD |= {"U": np.eye(3), "rho": np.array([0.5, 0.8, 1.0]), "causal": True, "draws": 1, "seed": 3}
 HEAD |= {"output": draw(40, 2), "exact": draw(40, 2), "key_mask": np.arange(40) < 39}
 HEAD |= {"budget": 0.5, "sample": (draw(36, 3), draw(36, 3), draw(36, 2))}
-ROOMS = {"antibody": MODEL, "speech": SPEECH, "language": LANGUAGE, "compare": HEAD, "card": HEAD}
+OWN = {"antibody": MODEL, "speech": SPEECH, "language": LANGUAGE, "compare": HEAD, "card": HEAD}
 
 
 def valid(function, rng, share=0.5):
     """Arguments that `function` takes: what it requires, and that share of its options."""
     parameters = inspect.signature(function).parameters.values()
-    room = examples.label(function).partition(".")[0]
-    if room not in examples.HOST and examples.label(function) not in examples.DRAWS:
+    module = examples.label(function).partition(".")[0]
+    if module in examples.DEVICE and examples.label(function) not in examples.DRAWS:
         options = [p.name for p in parameters if p.default is not p.empty and rng.random() < share]
         return examples.example(function, rng, options)
-    values = {**examples.EXAMPLES, **HOST, **ROOMS.get(room, {})}
+    values = {**examples.EXAMPLES, **HOST, **OWN.get(module, {})}
     values["rng"] = np.random.default_rng(2)
-    if room == "transformer":
+    if module == "transformer":
         values["config"] = performer_course.transformer.Config(**examples.CONFIG)
     chosen = [p.name for p in parameters if p.default is p.empty or rng.random() < share]
     return {name: copy.deepcopy(values[name]) for name in chosen}
@@ -182,7 +178,7 @@ def ours(error):
     while at.tb_next:
         at = at.tb_next
     file = at.tb_frame.f_code.co_filename
-    return Path(file).parent == PACKAGE and "raise" in linecache.getline(file, at.tb_lineno)
+    return PACKAGE in Path(file).parents and "raise" in linecache.getline(file, at.tb_lineno)
 
 
 @contextlib.contextmanager
@@ -283,7 +279,7 @@ def refused(value, on_device, alone):
 def test_each_argument_made_wrong_is_refused_by_name(function):
     given, taken = valid(function, np.random.default_rng(0), share=1), []
     free = {"out", "i"}  # written over; the block that an `attend` is told of
-    on_device = examples.label(function).partition(".")[0] not in examples.HOST
+    on_device = examples.label(function).partition(".")[0] in examples.DEVICE
     alone = sum(isinstance(x, np.ndarray) for x in given.values()) < 2
     for name in given.keys() - free:
         for what, wrong in refused(given[name], on_device, alone).items():

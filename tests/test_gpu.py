@@ -1,4 +1,4 @@
-"""On a GPU: every function of the device side on CuPy agrees with NumPy, and the seam holds."""
+"""On a GPU: every function of the device side on CuPy agrees with NumPy, and arrays cross over."""
 
 import importlib
 import io
@@ -15,9 +15,8 @@ import pytest
 
 from performer_course import attention
 from performer_course.backend import get_backend, synchronize, to_host, to_like
+from tests.support import examples
 from tools.setting import NOTEBOOKS, ROOT
-
-from . import examples
 
 try:
     xp = get_backend("cupy")

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from performer_course import _blocks, _causal, _positive, _stable, features, near_far
+from tests.support.checkout import tracked
 from tools.setting import ROOT
 
-from .checkout import tracked
 from .test_attention import (  # noqa: F401
     test_a_state_is_the_three_numbers_of_its_definition,
     test_any_chunk_gives_the_same_rows,
@@ -155,8 +155,8 @@ def test_each_size_of_a_gpu_is_made_small():
     a_size = re.compile(r"(?:DEVICE|GPU)_|LEAST$|PARTS$")
     sizes = {(module, name) for module in SMALL for name in vars(module) if a_size.match(name)}
     assert sizes == {(module, name) for module, names in SMALL.items() for name in names}
-    rooms = [path.stem for path in (ROOT / "performer_course").glob("*.py")]
-    asking = {name for name in rooms if re.search("is_(on_gpu|free_to_read)\\(", source(name))}
+    names = [path.stem for path in (ROOT / "performer_course").glob("*.py")]
+    asking = {name for name in names if re.search("is_(on_gpu|free_to_read)\\(", source(name))}
     forced = {module.__name__.partition(".")[2] for module in FORCED}
     # The checks of arguments may look at values on NumPy, whichever path is taken then.
     assert asking - forced == {"_arguments", "backend"}

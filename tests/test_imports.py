@@ -27,9 +27,9 @@ def test_the_package_imports_no_extra():
     [
         ("pytorch", "torch", "torch", "torch"),
         ("huggingface", "transformers", "huggingface", "torch transformers"),
-        ("figures", "matplotlib", "lessons", "matplotlib pillow"),
-        ("figures", "PIL", "lessons", "matplotlib pillow"),
-        ("training", "optax", "training", "jax optax tqdm"),
+        ("teaching.figures", "matplotlib", "lessons", "matplotlib pillow"),
+        ("teaching.figures", "PIL", "lessons", "matplotlib pillow"),
+        ("teaching.training", "optax", "training", "jax optax tqdm"),
     ],
 )
 def test_what_needs_an_extra_names_its_packages_and_it(module, missing, extra, names):
@@ -46,4 +46,4 @@ def test_a_package_that_is_not_installed_says_so_where_its_version_is_asked(monk
 
 
 def test_a_home_that_cannot_be_written_makes_no_lesson_say_so():
-    assert fresh("import performer_course.figures", HOME="/proc/nope").stderr == ""
+    assert fresh("import performer_course.teaching.figures", HOME="/proc/nope").stderr == ""

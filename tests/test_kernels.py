@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from performer_course.kernels import cauchy, gaussian, laplacian, polynomial, softmax
-
-from .textbook import points
+from tests.support.textbook import points
 
 KERNELS = [polynomial, gaussian, laplacian, cauchy, softmax]
 each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda f: f.__name__)

@@ -13,7 +13,7 @@ from unittest import mock
 import nbformat
 import pytest
 
-from tests.checkout import needs_make, needs_posix
+from tests.support.checkout import needs_make, needs_posix
 from tools import lab
 from tools.lab import fill
 from tools.setting import METADATA, NOTEBOOKS, ROOT

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from performer_course import language
-from tests import language_model as small
-from tests.language_model import small_language, tensors
+from performer_course.models import language
+from tests.support import language_model as small
+from tests.support.language_model import small_language, tensors
 from tools.record import language_methods as methods
 
 

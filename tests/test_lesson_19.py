@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from performer_course import backend
-from tests.double import DEVICE, Namespace, poisoned
-from tests.lesson_19 import defined, near, numbers
-
-from .textbook import favor_by_rows, recurrent_matrix
+from tests.support.lesson_19 import defined, near, numbers
+from tests.support.strict_double import DEVICE, Namespace, poisoned
+from tests.support.textbook import favor_by_rows, recurrent_matrix
 
 
 @pytest.fixture(scope="module")

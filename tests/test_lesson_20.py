@@ -5,7 +5,7 @@ import pytest
 
 from performer_course import recurrent, theory
 from tests.claims.test_recurrent import unit
-from tests.lessons import definitions
+from tests.support.lessons import definitions
 from tools.notebooks import NOTEBOOKS
 
 LESSON = NOTEBOOKS / "20_after_the_performer.py"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from performer_course import data
+from performer_course.teaching import data
 from tools.record import language
 
 

@@ -13,9 +13,10 @@ import re
 import numpy as np
 import pytest
 
-from performer_course import attention, compare, data, features, near_far, theory
+from performer_course import attention, compare, features, near_far, theory
 from performer_course.kernels import cauchy, gaussian, laplacian
-from tests.lessons import definitions
+from performer_course.teaching import data
+from tests.support.lessons import definitions
 from tools.lesson import find, read
 
 

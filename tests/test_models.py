@@ -5,10 +5,11 @@ import os
 import numpy as np
 import pytest
 
-from performer_course import antibody, data, language, speech
-from tests import language_model, real_model, speech_model
-from tests.examples import label, public_functions
-from tests.real_model import trusted
+from performer_course.models import antibody, language, speech
+from performer_course.teaching import data
+from tests.support import language_model, real_model, speech_model
+from tests.support.examples import label, public_functions
+from tests.support.real_model import trusted
 from tools.model import sha256
 
 MODELS = {"antibody": antibody, "language": language, "speech": speech}

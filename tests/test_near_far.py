@@ -16,8 +16,7 @@ from performer_course.near_far import (
     near_field,
     window_state,
 )
-
-from .textbook import qkv, softmax_by_rows
+from tests.support.textbook import qkv, softmax_by_rows
 
 repeatable = settings(deadline=None, derandomize=True, max_examples=40)
 each_causal = pytest.mark.parametrize("causal", [False, True], ids=["all-to-all", "causal"])

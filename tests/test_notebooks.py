@@ -8,7 +8,7 @@ import tomllib
 import pytest
 from nbformat import v4
 
-from tests.examples import label
+from tests.support.examples import label
 from tests.test_shapes import PUBLIC
 from tools import lesson as built
 from tools.notebooks import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from performer_course import projections
-from tests.lessons import definitions
+from tests.support.lessons import definitions
 from tools.notebooks import NOTEBOOKS
 
 jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)

@@ -10,10 +10,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from tests.support.checkout import text, tracked
 from tools.notebooks import NOTEBOOKS, ROOT, read
 from tools.setting import edition
-
-from .checkout import text, tracked
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]

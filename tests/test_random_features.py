@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from performer_course import features, kernels, projections
-
-from .double import DEVICE, NO_FLOAT64, poisoned
-from .textbook import points
+from tests.support.strict_double import DEVICE, NO_FLOAT64, poisoned
+from tests.support.textbook import points
 
 W = points(6, 3)
 b = projections.phases(np.random.default_rng(1), 6)

@@ -15,8 +15,7 @@ from performer_course.recurrent import (
     recurrence,
     then,
 )
-
-from .textbook import points, recurrent_matrix
+from tests.support.textbook import points, recurrent_matrix
 
 L, D, E = 90, 6, 4
 

@@ -9,7 +9,7 @@ from itertools import combinations, product
 import nbformat
 import pytest
 
-from tests.lessons import definitions
+from tests.support.lessons import definitions
 from tools import shape
 from tools.lesson import find, parse, paths, read
 from tools.setting import NOTEBOOKS

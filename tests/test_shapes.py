@@ -3,27 +3,22 @@ each example passes. And each docstring says what it must, and its examples prin
 
 import doctest
 import importlib
-import pkgutil
 
 import jaxtyping
 import numpy as np
 import pytest
 
-import performer_course
+from tests.support import examples
+from tests.support.planting import afresh
 
-from . import examples
-from .planting import afresh
-
-NAMES = [module.name for module in pkgutil.iter_modules(performer_course.__path__)]
-NAMES = [name for name in NAMES if name not in ("huggingface", "pytorch")]  # PyTorch may be absent
+NAMES = [x for x in examples.names() if x not in ("huggingface", "pytorch")]  # need PyTorch
 
 
 @pytest.fixture(scope="module")
 def enforced():
     """The device modules by name, with their annotations enforced."""
-    names = [name for name in NAMES if name not in examples.HOST]
     with afresh(), jaxtyping.install_import_hook("performer_course", "beartype.beartype"):
-        return {name: importlib.import_module(f"performer_course.{name}") for name in names}
+        return {x: importlib.import_module(f"performer_course.{x}") for x in examples.DEVICE}
 
 
 @pytest.mark.parametrize("batch", [(), (2,), (0,)], ids=["one", "batch", "batch of none"])

@@ -7,9 +7,11 @@ import pytest
 from scipy.special import log_softmax, softmax
 from scipy.stats import norm as normal
 
-from performer_course import _whisper, attention, data, speech
-from tests.real_model import trusted
-from tests.speech_model import (
+from performer_course import attention
+from performer_course.models import _whisper, speech
+from performer_course.teaching import data
+from tests.support.real_model import trusted
+from tests.support.speech_model import (
     END,
     HEADS,
     LETTERS,

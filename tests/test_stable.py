@@ -11,21 +11,20 @@ from hypothesis import strategies as st
 
 from performer_course._stable import (
     PARTS,
-    add_in_place,
-    exp_in_place,
+    exp_of,
     largest,
+    plus,
     projected,
     squared_norm,
 )
-
-from .double import DEVICE, poisoned
-from .textbook import points
+from tests.support.strict_double import DEVICE, poisoned
+from tests.support.textbook import points
 
 xp = array_api_strict
 IN_PLACE = {
-    "exp": (lambda xp, x, y: exp_in_place(xp, x), lambda x, y: np.exp(x)),
-    "exp of a difference": (exp_in_place, lambda x, y: np.exp(x - y)),
-    "a sum": (lambda xp, x, y: add_in_place(x, y), lambda x, y: x + y),
+    "exp": (lambda xp, x, y: exp_of(xp, x), lambda x, y: np.exp(x)),
+    "exp of a difference": (exp_of, lambda x, y: np.exp(x - y)),
+    "a sum": (lambda xp, x, y: plus(x, y), lambda x, y: x + y),
 }
 each_in_place = pytest.mark.parametrize(("function", "value"), IN_PLACE.values(), ids=IN_PLACE)
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.lessons import definitions
+from tests.support.lessons import definitions
 from tools.lesson import find
 from tools.lesson import read as built
 from tools.notebooks import NOTEBOOKS, ROOT, read

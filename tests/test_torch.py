@@ -5,7 +5,7 @@ pip install torch==2.13.0
 
 import pytest
 
-from .derivatives import agree, agree_in, hidden, surface, weighed
+from tests.support.derivatives import agree, agree_in, hidden, surface, weighed
 
 torch = pytest.importorskip(
     "torch", reason="compared where torch is installed", exc_type=ImportError

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from performer_course import data
-from tests.lessons import printed
+from performer_course.teaching import data
+from tests.support.lessons import printed
 from tools.notebooks import NOTEBOOKS
 
 LESSON = NOTEBOOKS / "16_train_a_performer.py"
@@ -24,7 +24,7 @@ def slope_one(params, weight):
 def adam():
     jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
     pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
-    from performer_course import training
+    from performer_course.teaching import training
 
     with jax.enable_x64(True):
         yield training

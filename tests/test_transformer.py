@@ -13,8 +13,7 @@ from performer_course.transformer import (
     init,
     positions,
 )
-
-from .textbook import favor_by_rows, softmax_by_rows
+from tests.support.textbook import favor_by_rows, softmax_by_rows
 
 ENCODER = Config(vocabulary=11, width=12, heads=3, depth=2, causal=False)
 DECODER = Config(vocabulary=11, width=12, heads=3, depth=2, causal=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from performer_course import antibody, language, speech
+from performer_course.models import antibody, language, speech
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import nbformat
 
 from kit import lite
-from tests.checkout import text
+from tests.support.checkout import text
 
 FILES = lite.contents()
 RUNNING = sorted(name for name in FILES if name.endswith(".ipynb"))

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kit import front
-from tests.checkout import text
+from tests.support.checkout import text
 from tools.lesson import find, paths, read
 
 README = text("README.md")

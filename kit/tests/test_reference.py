@@ -40,6 +40,9 @@ def test_an_example_and_a_block_of_formulas_keep_their_lines():
 
 def test_the_package_has_a_page_for_each_public_module_in_the_order_of_its_map():
     files = [p.stem for p in (ROOT / "performer_course").glob("[a-z]*.py")] + ["checks"]
+    for part in reference.PARTS:
+        inside = (ROOT / "performer_course" / part).glob("[a-z]*.py")
+        files += [part, *(f"{part}.{path.stem}" for path in inside)]
     pages = reference.pages()
     assert sorted(pages) == sorted(f"{name}.md" for name in ["index", *files])
     listed = pages["index.md"].split("toctree")[1].split()

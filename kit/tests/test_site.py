@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from kit import need, npm, site
-from tests.checkout import text
+from tests.support.checkout import text
 from tools.lesson import ANSWER, headings, paths
 from tools.lesson import read as lesson
 

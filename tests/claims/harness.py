@@ -29,9 +29,9 @@ from dataclasses import dataclass
 import pytest
 from threadpoolctl import threadpool_limits
 
-from tests.planting import fresh_memory_poisoned, package, plant
+from tests.support.planting import fresh_memory_poisoned, package, plant
 
-DEFECT = re.compile(r"([\w-]+): (.+)\n +(\w+): (.+?) => (.*)")
+DEFECT = re.compile(r"([\w-]+): (.+)\n +([\w.]+): (.+?) => (.*)")
 NAMES = re.compile(r"[\w-]+(?:, [\w-]+)*")
 
 

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from tests.claims.harness import Part
 from tests.claims.shared import SHARED, favor, problem, vectors
-from tests.textbook import by_rows, favor_by_rows, favor_logits, softmax_by_rows
+from tests.support.textbook import by_rows, favor_by_rows, favor_logits, softmax_by_rows
 
 PART = Part("Attention", SHARED)
 claim = PART.claim
@@ -30,15 +30,15 @@ claim = PART.claim
         _positive: g = projected(xp, q[..., part, :], W)
             => g = projected(xp, q[..., part, :], W[::-1, ...])
     other-directions-read: queries and keys use different ω, by logarithms
-        _positive: add_in_place(projected(xp, q[..., part, :], W), state
-            => add_in_place(projected(xp, q[..., part, :], W[::-1, ...]), state
+        _positive: plus(projected(xp, q[..., part, :], W), state
+            => plus(projected(xp, q[..., part, :], W[::-1, ...]), state
     state-counts-once, sees-the-next
     state-maximum-unread: a query weighs features without their maxima
-        _positive: a = add_in_place(projected(xp, q[..., part, :], W), state.c[..., None, :])
+        _positive: a = plus(projected(xp, q[..., part, :], W), state.c[..., None, :])
             => a = projected(xp, q[..., part, :], W)
     state-not-rescaled: the state keeps the scale of an older maximum
-        _stable: weights = exp_in_place(xp, h, c[..., None, :])  # (..., n, m)
-            => before = before and State(c, before.Sz); weights = exp_in_place(xp, h, c[...,
+        _stable: weights = exp_of(xp, h, c[..., None, :])  # (..., n, m)
+            => before = before and State(c, before.Sz); weights = exp_of(xp, h, c[...,
                 None, :])
     merge-unscaled: sums merged without their maxima
         _stable: return State(c, xp.exp(state.c - c)[..., None] * state.Sz)
@@ -111,7 +111,7 @@ def foretold_and_measured(p, rng, q, k, v, m):
         compare: return q, xp.concat([grow * k, (d + 1) ** 0.25 * one], axis=-1)
             => return q, xp.concat([grow * k, 0 * one], axis=-1)
     directions-read-as-weights: features with drawn directions taken for those with trained ones
-        data: None, None], W, kind => None, None], W[:, :, [0, 2, 1, 3]], kind
+        teaching.data: None, None], W, kind => None, None], W[:, :, [0, 2, 1, 3]], kind
     unscaled, norm-forgotten
 """)
 def trained_directions_do_it_and_are_worse_without_the_weights_they_were_trained_with(p):
@@ -120,7 +120,7 @@ def trained_directions_do_it_and_are_worse_without_the_weights_they_were_trained
     within a twelfth of training both, by medians; with b = 0 what was trained with both is worse,
     and still ahead of trained b, by the median of each kind. Lesson 17's features: 0.6 of mean(V)'s
     error at most on six antibody heads and two chains, above it with b = 0"""
-    for kind, (q, k, W, causal) in p.data.trained_features().items():
+    for kind, (q, k, W, causal) in p.teaching.data.trained_features().items():
         if kind == "speech":
             q = q[:, :, ::5]
         ways = [*np.moveaxis(W, 2, 0), W[:, :, 3] * (np.arange(W.shape[-1]) < q.shape[-1])]
@@ -130,8 +130,8 @@ def trained_directions_do_it_and_are_worse_without_the_weights_they_were_trained
         assert (error[2] < error[1]).mean() >= 0.9, kind
         assert abs(directions - both) < 1 / 12, kind
         assert both + 0.02 < without < weights, kind
-    q, k, _ = p.data.antibody_heads()
-    W = p.data.antibody_directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]
+    q, k, _ = p.teaching.data.antibody_heads()
+    W = p.models.antibody.directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]
     assert map_error(p, q, k, W, False).max() < 0.6
     assert map_error(p, q, k, W * (np.arange(65) < 64), False).min() > 1
 
@@ -152,8 +152,8 @@ def map_error(p, q, k, W, causal):
 @claim("""
     norm-not-halved, positive-count, positive-norm-sign, eps-in-features
     eps-in-weights: ε added to each weight, by logarithms
-        _stable: exp_in_place(xp, h, c[..., None]) @ values
-            => (1e-4 + exp_in_place(xp, h, c[..., None])) @ values
+        _stable: exp_of(xp, h, c[..., None]) @ values
+            => (1e-4 + exp_of(xp, h, c[..., None])) @ values
     eps-in-denominator: ε added to the denominator
         _stable: z = xp.where(z == 0, math.inf, z) => z = xp.where(z == 0, math.inf, z) + 1e-3
 """)

@@ -10,7 +10,7 @@ claim = PART.claim
 
 def late(p):
     """Four windows of each of the eight late heads, with what `card` should know."""
-    q, k, v = (a.reshape(8, 32, 32, 8) for a in p.data.learned("late"))
+    q, k, v = (a.reshape(8, 32, 32, 8) for a in p.teaching.data.learned("late"))
     for h in range(8):
         of = {"causal": True, "sample": tuple(a[h, :16].reshape(-1, 8) for a in (q, k))}
         yield [((q[h, n], k[h, n], v[h, n]), of) for n in range(16, 32, 4)]
@@ -18,7 +18,7 @@ def late(p):
 
 def antibody(p):
     """Both chains of each of the six heads."""
-    q, k, v = p.data.antibody_heads()
+    q, k, v = p.teaching.data.antibody_heads()
     for h in range(6):
         yield [
             ((q[h, c], k[h, c], v[h, c]), {"sample": (q[h, 1 - c], k[h, 1 - c])}) for c in (0, 1)

@@ -9,7 +9,7 @@ import pytest
 from tests.claims.__main__ import PARTS
 from tests.claims.harness import Part
 from tests.claims.shared import SHARED
-from tests.planting import PACKAGE
+from tests.support.planting import PACKAGE
 
 X, W = np.random.default_rng(0).normal(size=(2, 40, 3))
 
@@ -22,8 +22,8 @@ def test_the_package_asks_for_fresh_memory_by_empty_alone(path):
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
 def test_each_defect_can_still_be_planted(part):
-    sources = {path.stem: path.read_text(encoding="utf-8") for path in PACKAGE.glob("*.py")}
-    times = {m.name: sources[m.module].count(m.old) for m in part.mutants.values()}
+    path = {m: PACKAGE / f"{m.module.replace('.', '/')}.py" for m in part.mutants.values()}
+    times = {m.name: path[m].read_text(encoding="utf-8").count(m.old) for m in path}
     assert {name: count for name, count in times.items() if count != 1} == {}
 
 

@@ -6,10 +6,10 @@ import tracemalloc
 
 import numpy as np
 
-from performer_course import data
+from performer_course.teaching import data
 from tests.claims.harness import Part
 from tests.claims.shared import problem
-from tests.textbook import softmax_by_rows
+from tests.support.textbook import softmax_by_rows
 
 PART = Part("Near and far field")
 claim = PART.claim

@@ -8,10 +8,10 @@ import math
 
 import numpy as np
 
-from performer_course import data
+from performer_course.teaching import data
 from tests.claims.harness import Part
 from tests.claims.shared import SHARED, agree, agrees, kernel_estimates, problem, vectors
-from tests.textbook import softmax_by_rows
+from tests.support.textbook import softmax_by_rows
 
 PART = Part("The Performer", SHARED)
 claim = PART.claim

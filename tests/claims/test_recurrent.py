@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.claims.harness import Part
 from tests.claims.shared import agree
-from tests.textbook import recurrent_matrix
+from tests.support.textbook import recurrent_matrix
 
 PART = Part("After the Performer")
 claim = PART.claim

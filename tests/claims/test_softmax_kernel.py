@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.claims.harness import Part
 from tests.claims.shared import SHARED, agree, agrees, favor, kernel_estimates, vectors
-from tests.textbook import softmax_by_rows
+from tests.support.textbook import softmax_by_rows
 
 PART = Part("The softmax kernel", SHARED)
 claim = PART.claim

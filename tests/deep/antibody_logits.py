@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from performer_course import antibody, data
+from performer_course.models import antibody
+from performer_course.teaching import data
 
 FILE = Path(__file__).with_suffix(".npz")
 SIZES = {

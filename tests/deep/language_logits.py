@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from performer_course import data, language
+from performer_course.models import language
+from performer_course.teaching import data
 
 FILE = Path(__file__).with_suffix(".npz")
 EVERY, KEPT = 16, 64  # rows and columns of the logits

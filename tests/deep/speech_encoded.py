@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from performer_course import data, speech
+from performer_course.models import speech
+from performer_course.teaching import data
 
 FILE = Path(__file__).with_suffix(".npz")
 EVERY = 50  # rows of the 1,500

@@ -14,7 +14,7 @@ import pytest
 from distributed import wait
 
 from performer_course import to_host
-from tests.lesson_19 import defined, equal
+from tests.support.lesson_19 import defined, equal
 from tools.notebooks import ROOT
 
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has no SIGKILL

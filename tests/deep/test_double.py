@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from performer_course import backend, figures
-from tests.double import DEVICE, Namespace, poisoned
+from performer_course import backend
+from performer_course.teaching import figures
+from tests.support.strict_double import DEVICE, Namespace, poisoned
 from tests.test_figures import overlaps
 from tools.notebooks import NOTEBOOKS, VOLATILE, sources
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from performer_course.attention import favor_attention
+from tests.support.derivatives import agree, agree_in, hidden, surface, weighed
 from tools.setting import ROOT
-
-from ..derivatives import agree, agree_in, hidden, surface, weighed
 
 jax = pytest.importorskip("jax", reason="compiled where JAX is installed", exc_type=ImportError)
 jnp = jax.numpy

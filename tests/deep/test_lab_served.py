@@ -14,7 +14,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.checkout import copied, needs_make, needs_posix
+from tests.support.checkout import copied, needs_make, needs_posix
 from tools.notebooks import ENVIRONMENT, NOTEBOOKS, ROOT
 
 FIRST = sorted(NOTEBOOKS.glob("*.py"))[0].stem

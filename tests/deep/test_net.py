@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import nbformat
 import pytest
 
-from performer_course import figures
+from performer_course.teaching import figures
 from tools import notebooks
 from tools.notebooks import ROOT, BuildError, build, problems, read, write
 
@@ -18,7 +18,7 @@ import time
 
 import matplotlib.pyplot as plt
 import numpy as np
-from performer_course.figures import show
+from performer_course.teaching.figures import show
 
 t = np.linspace(0, 1, 200)
 wave = np.sin(2 * np.pi * t)

@@ -29,7 +29,7 @@ from performer_course.recurrent import (
     recurrence,
     then,
 )
-from tests import textbook
+from tests.support import textbook
 
 LARGEST = defaultdict(float)  # the largest difference from each peer, beside its largest entry
 

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from tests.grading import BEGIN, EMPTY, END, marked, sentences
+from tests.support.grading import BEGIN, EMPTY, END, marked, sentences
 from tools.notebooks import NOTEBOOKS, ROOT, read, sources, student
 
 FOLDER = NOTEBOOKS / "projects"

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from performer_course import data, language, near_far
+from performer_course import near_far
+from performer_course.models import language
+from performer_course.teaching import data
 from performer_course.transformer import join_heads
 from tests.deep import language_logits
 from tests.exercises.test_lesson_23 import row_by_row
-from tests.language_model import needs_language, real_language, small_language
+from tests.support.language_model import needs_language, real_language, small_language
 from tools.record import language as record
 from tools.record import language_methods as methods
 

@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from performer_course import antibody, attention, data, language, speech
+from performer_course import attention
+from performer_course.models import antibody, language, speech
+from performer_course.teaching import data
 from tests.deep import antibody_logits
-from tests.real_model import needs_model, real_weights
+from tests.support.real_model import needs_model, real_weights
 from tools import model
 from tools.record.shared import lesson_17
 from tools.setting import ROOT

@@ -7,9 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from performer_course import _whisper, data, speech
+from performer_course.models import _whisper, speech
+from performer_course.teaching import data
 from tests.deep import speech_encoded
-from tests.speech_model import FILE, LETTERS, needs_speech, real_speech
+from tests.support.speech_model import FILE, LETTERS, needs_speech, real_speech
 from tools.record import hearing, shared
 
 pytestmark = needs_speech

@@ -7,8 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from performer_course import antibody, data
-from tests.real_model import needs_model, real_weights
+from performer_course.models import antibody
+from performer_course.teaching import data
+from tests.support.real_model import needs_model, real_weights
 from tools.notebooks import NOTEBOOKS, ROOT, read
 from tools.record import anatomy, curve, heads, sequences, shared
 

@@ -6,8 +6,9 @@ import itertools
 import numpy as np
 import pytest
 
-from performer_course import attention, compare, data, projections, transformer
-from tests.lessons import definitions
+from performer_course import attention, compare, projections, transformer
+from performer_course.teaching import data
+from tests.support.lessons import definitions
 from tools.notebooks import NOTEBOOKS
 
 jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)

@@ -7,12 +7,13 @@ import sys
 import numpy as np
 import pytest
 
-from tests.checkout import copied, tracked
+from tests.support.checkout import copied, tracked
 from tests.test_project import PROJECT
 
 OUTSIDE = """
 import numpy as np, performer_course as p
-from performer_course import antibody, data
+from performer_course.models import antibody
+from performer_course.teaching import data
 shape = p.features.fourier(np.ones((3, 2)), np.ones((4, 2))).shape
 print(p.__file__, p.__version__, antibody.find(), shape)
 data.text()

@@ -13,7 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from performer_course import antibody, attention, data, projections, training
+from performer_course import attention, projections
+from performer_course.models import antibody
+from performer_course.teaching import data, training
 from tools.record.directions import RATE, ROUNDS, STEPS, attend, far, samples
 from tools.record.shared import beside, lesson_17, real_weights, write
 
@@ -84,7 +86,7 @@ def main() -> None:
         W = trained(samples(weights, "training", np.random.default_rng(1 + seed), ROUNDS), seed)
         kl = np.mean([divergence({"W": W}, *qk) for qk in calibration]) / W[..., 0, 0].size
         add("exponentials", seed, f"{kl:.3f}", by_exponentials(W))
-    W = data.antibody_directions().astype(np.float32)
+    W = antibody.directions().astype(np.float32)
     kl = far(calibration, W)
     add("trained", 0, f"{kl:.3f}", antibody.attend_trained)
     W[..., -1] = 0

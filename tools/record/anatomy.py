@@ -16,7 +16,9 @@ from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from performer_course import antibody, attention, data, features
+from performer_course import attention, features
+from performer_course.models import antibody
+from performer_course.teaching import data
 from tools.record.curve import calibration, sample
 from tools.record.shared import beside, lesson_17, real_weights, write
 

@@ -15,7 +15,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from performer_course import antibody, attention, data, features
+from performer_course import attention, features
+from performer_course.models import antibody
+from performer_course.teaching import data
 from tools.record.shared import beside, chains, lesson_17, real_weights, write
 
 FILE, GUESSES = data.FOLDER / "antibody_curve.csv", data.FOLDER / "antibody_guesses.npz"

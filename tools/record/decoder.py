@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from tqdm import tqdm
 
-from performer_course import data
+from performer_course.teaching import data
 from tools.record.shared import halves, lesson_16, moments_of, seeded, trained, write
 
 FILE, HEADS = data.FOLDER / "decoder.csv", data.FOLDER / "learned_heads.npz"

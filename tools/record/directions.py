@@ -12,7 +12,9 @@ residues masked. Those for calibration say how far it came; those to test by, ho
 import jax.numpy as jnp
 import numpy as np
 
-from performer_course import antibody, attention, compare, data, projections, training
+from performer_course import attention, compare, projections
+from performer_course.models import antibody
+from performer_course.teaching import data, training
 from tools.record.shared import beside, chains, lesson_17, real_weights, write
 
 FILE, TABLE = data.FOLDER / "antibody_directions.npz", data.FOLDER / "antibody_trained.csv"

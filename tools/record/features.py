@@ -13,7 +13,8 @@ import itertools
 
 import numpy as np
 
-from performer_course import data, projections
+from performer_course import projections
+from performer_course.teaching import data
 
 FILE = data.FOLDER / "trained_features.npz"
 STEPS, RATE, STARTS = 300, 0.03, 2

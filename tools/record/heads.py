@@ -9,8 +9,10 @@ positive features follow best and the one that they follow worst, on twelve othe
 
 import numpy as np
 
-from performer_course import antibody, data, projections
+from performer_course import projections
 from performer_course.attention import favor_attention, softmax_attention, uniform_attention
+from performer_course.models import antibody
+from performer_course.teaching import data
 from tools.record.shared import halves, real_weights
 
 FILE = data.FOLDER / "antibody_heads.npz"

@@ -29,7 +29,9 @@ from scipy.special import logsumexp, softmax
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from performer_course import antibody, compare, data, projections, speech, training
+from performer_course import compare, projections
+from performer_course.models import antibody, speech
+from performer_course.teaching import data, training
 from tools.record.curve import share
 from tools.record.shared import beside, halves, lesson, lesson_17, real_weights, with_error, write
 

@@ -18,7 +18,8 @@ import sys
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from performer_course import data, language
+from performer_course.models import language
+from performer_course.teaching import data
 from performer_course.transformer import join_heads
 from tools.record import language_methods as methods
 from tools.record.language_texts import FILE, OTHER

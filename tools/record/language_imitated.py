@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from performer_course import data, language, training
+from performer_course.models import language
+from performer_course.teaching import data, training
 from tools.record import language as record
 from tools.record import language_methods as methods
 from tools.record.shared import with_error, write

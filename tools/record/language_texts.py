@@ -17,7 +17,7 @@ import tempfile
 import zlib
 from pathlib import Path
 
-from performer_course import data
+from performer_course.teaching import data
 
 FILE, OTHER = (data.FOLDER / f"language_{name}.json.gz" for name in ("texts", "kinds"))
 FETCH = "apt-get download r-cran-janeaustenr=1.0.0-1; dpkg-deb -x *.deb ."

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from performer_course import training
+from performer_course.teaching import training
 from tools.record.language_methods import kmeans
 
 WINDOW, SINKS, M, ROWS, STEPS, RATE = 64, 4, 64, 64, 240, 0.03

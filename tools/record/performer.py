@@ -11,7 +11,7 @@ half precision, and bits per character of both on all held-out windows. Five min
 
 import numpy as np
 
-from performer_course import data
+from performer_course.teaching import data
 from tools.record.shared import chosen, lesson_16, write
 
 FILE, TABLE = data.FOLDER / "performer.npz", data.FOLDER / "performer_rates.csv"

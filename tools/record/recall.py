@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import jax
 from tqdm import tqdm
 
-from performer_course import data
+from performer_course.teaching import data
 from tools.record.shared import lesson, write
 
 FILE = data.FOLDER / "recall.csv"

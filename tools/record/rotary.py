@@ -13,7 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from performer_course import attention, data, training, transformer
+from performer_course import attention, transformer
+from performer_course.teaching import data, training
 from tools.record.shared import halves, lesson_16
 
 FILE, STEPS, WINDOWS = data.FOLDER / "rotary_heads.npz", 12000, 32

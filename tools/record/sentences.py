@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from scipy.io import wavfile
 
-from performer_course import data
-from performer_course.speech import RATE
+from performer_course.models.speech import RATE
+from performer_course.teaching import data
 
 TEXTS = {  # by the end of the name of a recording
     "0870": "And Mr. John Dashwood had then leisure to consider how much there might be prudently "

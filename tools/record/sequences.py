@@ -13,7 +13,8 @@ import sys
 
 import numpy as np
 
-from performer_course import antibody, data
+from performer_course.models import antibody
+from performer_course.teaching import data
 
 FILE = data.FOLDER / "antibodies.tsv"
 MANY, BOUND, SEED = 48, 0.9, 0

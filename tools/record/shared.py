@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from performer_course import antibody, data
+from performer_course.models import antibody
+from performer_course.teaching import data
 from tools.notebooks import read
 from tools.setting import ENVIRONMENT, NOTEBOOKS
 

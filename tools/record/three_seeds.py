@@ -13,7 +13,7 @@ import functools
 import numpy as np
 from tqdm import tqdm
 
-from performer_course import data
+from performer_course.teaching import data
 from tools.record.shared import chosen, lesson_16, seeded, trained, write
 
 FILE, TRIALS = (data.FOLDER / f"three_seeds{of}.csv" for of in ("", "_rates"))

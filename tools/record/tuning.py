@@ -24,8 +24,10 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from performer_course import antibody, compare, data, projections, training
+from performer_course import compare, projections
 from performer_course.attention import favor_attention, softmax_attention
+from performer_course.models import antibody
+from performer_course.teaching import data, training
 from tools.record.shared import chains, lesson_17, real_weights, with_error, write
 
 FILE = data.FOLDER / "antibody_tuning.csv"
@@ -96,7 +98,7 @@ def tuned(weights: dict, way: str, seed: int, chains: list[str], rate: float = R
     if way.startswith("FAVOR+"):
         W = drawn(rng)
     elif way.startswith("trained"):
-        W = data.antibody_directions().astype(np.float32)
+        W = antibody.directions().astype(np.float32)
     state = training.ADAM.init(params)
     for done in tqdm(range(STEPS[-1] + 1), desc=f"{way}, seed {seed}"):
         if done in STEPS:

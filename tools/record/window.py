@@ -12,7 +12,7 @@ import base64
 import numpy as np
 from scipy.cluster.vq import kmeans2
 
-from performer_course import data
+from performer_course.teaching import data
 from tools.setting import ROOT
 
 FILE = ROOT / "kit/look/static/figures/window.js"

@@ -7,7 +7,8 @@ import pytest
 
 from kit import figures
 from kit.chromium import served
-from performer_course import attention, card, data, features, kernels, near_far, recurrent, theory
+from performer_course import attention, card, features, kernels, near_far, recurrent, theory
+from performer_course.teaching import data
 from tools.setting import ROOT
 
 from .browser import barriers, opened

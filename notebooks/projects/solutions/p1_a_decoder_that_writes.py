@@ -71,17 +71,9 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import (
-    attention,
-    data,
-    features,
-    near_far,
-    projections,
-    theory,
-    training,
-    transformer,
-)
-from performer_course.figures import COLORS, show
+from performer_course import attention, features, near_far, projections, theory, transformer
+from performer_course.teaching import data, training
+from performer_course.teaching.figures import COLORS, show
 
 jax.config.update(
     "jax_enable_x64", True

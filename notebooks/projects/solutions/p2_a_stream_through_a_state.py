@@ -69,8 +69,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.signal import lfilter
 
-from performer_course import attention, data, projections
-from performer_course.figures import COLORS, show
+from performer_course import attention, projections
+from performer_course.teaching import data
+from performer_course.teaching.figures import COLORS, show
 
 LENGTH = 100_000  # characters; the manual has 465,048
 D, M = 32, 256  # size of a key, directions of the state

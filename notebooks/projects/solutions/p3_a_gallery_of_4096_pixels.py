@@ -64,8 +64,9 @@ import numpy as np
 from scipy.cluster.vq import kmeans2
 from sklearn.datasets import load_digits
 
-from performer_course import attention, features, near_far, projections, training
-from performer_course.figures import COLORS, show
+from performer_course import attention, features, near_far, projections
+from performer_course.teaching import training
+from performer_course.teaching.figures import COLORS, show
 
 jax.config.update("jax_enable_x64", True)
 

@@ -64,8 +64,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.cluster.vq import kmeans2
 
-from performer_course import attention, compare, data, features, near_far, projections, theory
-from performer_course.figures import gram, show
+from performer_course import attention, compare, features, near_far, projections, theory
+from performer_course.models import antibody
+from performer_course.teaching import data
+from performer_course.teaching.figures import gram, show
 
 NAMES = ("0.7", "0.5", "4.6", "4.3", "7.3", "7.6")  # block.head
 FIT, JUDGE = 0, 1  # the chain that everything is fitted on, and the one that is judged
@@ -425,7 +427,7 @@ stay = {
 print(f"the same on both chains: {stay['error']} by error, {stay['divergence']} by divergence")
 
 # %% [markdown]
-# The brief asked for a swap without training. What would training give? `data.antibody_directions` has 64 directions
+# The brief asked for a swap without training. What would training give? `antibody.directions` has 64 directions
 # for each head, with a weight each. They were trained on the chains of 48 other antibodies for the least divergence,
 # while the head itself was frozen. This is a *distillation* of each head, and its directions go into the same
 # `favor_attention`.
@@ -435,7 +437,7 @@ print(f"the same on both chains: {stay['error']} by error, {stay['divergence']} 
 
 # %%
 indices = tuple(np.array([name.split(".") for name in NAMES], dtype=int).T)  # blocks, heads
-trained = data.antibody_directions()[indices]  # (heads, 64, d + 1)
+trained = antibody.directions()[indices]  # (heads, 64, d + 1)
 longer = compare.with_weight_column(q[:, JUDGE], k[:, JUDGE])
 by_training = weights_of(attention.favor_attention, *longer, W=trained)
 table({"error": error(by_training, A, values), "divergence": divergence(by_training, A)})

@@ -2,7 +2,7 @@
 // what is shown. A figure gives `AnswersBack.figure` its name, its controls, and three functions:
 // `compute` from inputs to numbers, `draw` from numbers to SVG, `words` to sentences.
 window.AnswersBack ??= (() => {
-  // Those of performer_course.figures; black is the colour of the text, light or dark.
+  // Those of performer_course.teaching.figures; black is the colour of the text, light or dark.
   const COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
   const style = document.createElement("style");
   style.textContent = `

@@ -8,6 +8,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import tomllib
 import typing
 
 import numpy as np
@@ -16,12 +17,12 @@ import pytest
 import performer_course
 from performer_course import transformer
 from performer_course.attention import uniform_attention
+from tools.setting import ROOT
 
-# Modules that live on the host, and the rooms that serve NumPy alone or are the door. Any other
-# module of the package is a device module.
-HOST = {"antibody", "backend", "card", "checks", "compare", "data", "drawings", "figures"}
-HOST |= {"huggingface", "language", "paper", "projections", "pytorch", "speech", "theory"}
-HOST |= {"training", "_arguments", "_gguf", "_whisper"}
+# Modules that compute where their arrays are, as import-linter keeps NumPy out of them.
+RULES = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+DEVICE = next(rule for rule in RULES["contracts"] if rule["name"].startswith("Device"))
+DEVICE = [name.partition(".")[2] for name in DEVICE["source_modules"]]
 
 # One size for each name of a dimension. L = S, as causal attention needs.
 SIZES = {"n": 5, "p": 4, "d": 3, "m": 6, "F": 7, "L": 5, "S": 5, "e": 2, "e+1": 3}
@@ -41,10 +42,16 @@ NEGATIVE = {"log_decay"}
 EXAMPLES["rho"] = np.array([0.5, 0.8, 1.0])
 
 
+def names() -> list[str]:
+    """The modules of the package, "models.speech" among them, without those that judge answers."""
+    found = pkgutil.walk_packages(performer_course.__path__, "performer_course.")
+    found = (x.name.partition(".")[2] for x in found if not x.ispkg)
+    return [name for name in found if not name.startswith("checks.")]
+
+
 def device_modules() -> list:
     """The modules of the package that compute where their arrays live."""
-    names = [module.name for module in pkgutil.iter_modules(performer_course.__path__)]
-    return [importlib.import_module(f"performer_course.{n}") for n in names if n not in HOST]
+    return [importlib.import_module(f"performer_course.{name}") for name in DEVICE]
 
 
 def public_functions(module) -> list:
@@ -60,7 +67,7 @@ def public_functions(module) -> list:
 
 
 def device_functions() -> list:
-    """Every public function of every public device module; its rooms are run by them."""
+    """Every public function of every public device module; private ones are run by them."""
     public = [m for m in device_modules() if not m.__name__.rpartition(".")[2].startswith("_")]
     found = [function for module in public for function in public_functions(module)]
     return [function for function in found if label(function) not in DRAWS]
@@ -112,7 +119,7 @@ def _value(where, parameter, annotation, rng, batch):
     pytest.fail(
         f"{where} takes {parameter.name!r}, and the tests of the device side have no example "
         f"of it: annotate it with a jaxtyping shape, or add {parameter.name!r} to EXAMPLES in "
-        "tests/examples.py",
+        "tests/support/examples.py",
         pytrace=False,
     )
 
@@ -126,7 +133,7 @@ def _array(where, annotation, rng, batch):
         elif name.startswith("2*") and name[2:] in SIZES:
             shape.append(2 * SIZES[name[2:]])
         elif name not in SIZES and not name.isdigit():
-            said = f"{where} has a dimension {name!r}: add it to SIZES in tests/examples.py"
+            said = f"{where} has a dimension {name!r}: add it to SIZES in tests/support/examples.py"
             pytest.fail(said, pytrace=False)
         else:
             shape.append(SIZES.get(name) or int(name))

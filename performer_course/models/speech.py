@@ -15,12 +15,12 @@ import numpy as np
 from scipy import fft, signal
 from scipy.special import log_softmax
 
+from .._arguments import check_array, check_callable, check_kind, check_shape, reading
+from ..attention import softmax_attention
+from ..transformer import join_heads, layer_norm, split_heads
 from . import _whisper
-from ._arguments import check_array, check_callable, check_kind, check_shape, reading
 from ._whisper import BLOCKS, POSITIONS
 from .antibody import FOLDER, _gelu, attend_exact
-from .attention import softmax_attention
-from .transformer import join_heads, layer_norm, split_heads
 
 FILE = "speech/model.bin"  # the other files of SHA256 are in its folder
 SHA256 = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from ._arguments import check_count, needed
+from .._arguments import check_count, needed
 
 with needed(__name__, "training"):
     import jax

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit
 
-from . import _gguf
-from ._arguments import (
+from .._arguments import (
     check_callable,
     check_count,
     check_kind,
@@ -23,10 +22,11 @@ from ._arguments import (
     check_token_ids,
     reading,
 )
+from ..attention import softmax_attention
+from ..transformer import join_heads, split_heads
+from . import _gguf
 from ._whisper import merged
 from .antibody import FOLDER
-from .attention import softmax_attention
-from .transformer import join_heads, split_heads
 
 FILE = "language/SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"

@@ -13,8 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from performer_course import attention, features, near_far, transformer
-
-from .examples import CONFIG, device_functions, example, label, leaves, tree_map, variants
+from tests.support.examples import (
+    CONFIG,
+    device_functions,
+    example,
+    label,
+    leaves,
+    tree_map,
+    variants,
+)
 
 MODULES = {module.__name__ for module in (attention, features, transformer)}
 

@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from performer_course import antibody
+from performer_course.models import antibody
 from tools.model import sha256
 
 WEIGHTS = antibody.find()

@@ -1,7 +1,8 @@
 """The strict test double: array-api-strict takes the place of a GPU library where there is none.
 
-`poisoned` makes every reading of a value raise, `prove` runs a function there and compares it
-with NumPy, `fence` reads its source for what CuPy would refuse, and `Namespace` runs a lesson.
+`poisoned` makes every reading of a value raise, `disagreements` runs a function there and compares
+it with NumPy, `not_in_cupy` reads its source for what CuPy would refuse, and `Namespace` runs a
+lesson.
 """
 
 import ast
@@ -19,9 +20,8 @@ from array_api_strict import ArrayAPIStrictFlags, Device
 from array_api_strict._array_object import Array
 
 from performer_course import backend
-
-from .examples import cast, example, label, leaves, tree_map, variants
-from .planting import fresh_memory_poisoned
+from tests.support.examples import cast, example, label, leaves, tree_map, variants
+from tests.support.planting import fresh_memory_poisoned
 
 DEVICE = Device("device1")
 NO_FLOAT64 = Device("no_float64")
@@ -85,7 +85,7 @@ class Namespace:
 
 
 @fresh_memory_poisoned()
-def prove(function) -> list[str]:
+def disagreements(function) -> list[str]:
     """What is wrong with `function` on a device that no value may leave; empty where safe.
 
     It runs on NumPy and on the strict double, in both precisions, batched and not, with each
@@ -175,10 +175,10 @@ ABSENT = {name for name in dir(np.ndarray) if not hasattr(Array, name)}
 ABSENT |= {"to_device", "__array_namespace__"}  # of the arrays of CuPy
 
 
-def fence(source: str) -> list[str]:
+def not_in_cupy(source: str) -> list[str]:
     """What a device module asks of `xp` or of an array that the standard or CuPy lacks.
 
-    It sees lines that `prove` does not run, and names that only CuPy lacks.
+    It sees lines that `disagreements` does not run, and names that only CuPy lacks.
     """
     strict, found = array_api_strict, []
     for node in ast.walk(ast.parse(source)):

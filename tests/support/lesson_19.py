@@ -3,7 +3,7 @@
 import numpy as np
 
 from performer_course import to_host
-from tests.lessons import definitions
+from tests.support.lessons import definitions
 from tools.notebooks import NOTEBOOKS
 
 LESSON = NOTEBOOKS / "19_beyond_one_machine.py"

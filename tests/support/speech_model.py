@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from performer_course import speech
+from performer_course.models import speech
 
 FILE = speech.find()
 needs_speech = pytest.mark.skipif(FILE is None, reason="the model is not here: `make model`")

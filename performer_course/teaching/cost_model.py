@@ -1,4 +1,4 @@
-"""An array on paper: the kernels and the reads that a GPU would see, listed on any computer.
+"""A cost model of a GPU: the kernels and the reads that it would see, traced on any computer.
 
 NumPy computes. A view and `empty` cost nothing; every other operation that makes or writes an array
 counts as one kernel, although CuPy launches more for some joins and for products of stacks.
@@ -23,8 +23,8 @@ class Kernel(NamedTuple):
     exps: int = 0
 
 
-class Ledger:
-    """The Array API on `Paper`; records `kernels`, a list of `Kernel`, and `reads`, by name."""
+class Trace:
+    """The Array API on `TracedArray`: records `kernels`, a list of `Kernel`, and `reads`, names."""
 
     _library = array_api_compat.numpy
 
@@ -43,56 +43,57 @@ class Ledger:
 
     def run(self, name, function, *args, out=None, **options):
         """function(*args, **options) by NumPy, recorded as what a GPU launches and reads."""
-        given, options = _papers((args, options)), _plain(options)
+        given, options = _traced_arrays((args, options)), _plain(options)
         options |= {} if out is None else {"out": _plain(out)}
         result = function(*_plain(args), **options)
         if (given and type(result) is bool) or name == "nonzero":
             self.reads.append(name)
 
         def written(x):
-            """x as a Paper, and a kernel unless it is a view or empty."""
+            """x as a TracedArray, and a kernel unless it is a view or empty."""
             view = out is None and any(np.may_share_memory(x, y) for y in given)
             if not (view or name.startswith("empty")):
                 flops = 2 * x.size * given[0].shape[-1] if name in PRODUCTS else 0
                 moved = x.nbytes + sum(y.nbytes for y in given)
                 self.kernels.append(Kernel(name, moved, flops, x.size * (name == "exp")))
-            return Paper(x, self)
+            return TracedArray(x, self)
 
         return _swapped(result, np.ndarray | np.generic, written)
 
 
-class Paper(np.lib.mixins.NDArrayOperatorsMixin):
-    """An Array API array that records each of its kernels and reads in a ledger."""
+class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
+    """An Array API array that records each of its kernels and reads in a trace."""
 
     device, is_cuda = "cpu", True
 
-    def __init__(self, data, ledger):
-        self.data, self.ledger = np.asarray(data), ledger
+    def __init__(self, data, trace):
+        self.data, self.trace = np.asarray(data), trace
         for name in ("dtype", "ndim", "shape", "size"):
             setattr(self, name, getattr(self.data, name))
 
-    T = property(lambda self: Paper(self.data.T, self.ledger))
-    mT = property(lambda self: Paper(self.data.mT, self.ledger))
+    T = property(lambda self: TracedArray(self.data.T, self.trace))
+    mT = property(lambda self: TracedArray(self.data.mT, self.trace))
 
     def __array_namespace__(self, api_version=None):
-        return self.ledger
+        return self.trace
 
     def __array_ufunc__(self, function, method, *args, **options):  # x + y, -x, x > y, np.exp(x)
         if method != "__call__":  # np.maximum.reduce(x), np.max(x)
             return getattr(function, method)(*map(np.asarray, args), **options)
-        return self.ledger.run(function.__name__, function, *args, **options)
+        return self.trace.run(function.__name__, function, *args, **options)
 
     def __getitem__(self, key):
-        arrays = _papers(key)
+        arrays = _traced_arrays(key)
         if any(x.dtype == bool for x in arrays):  # a mask: how many entries it keeps must be known
-            self.ledger.reads.append("mask")
-        take = self.ledger.run if arrays else lambda _, get, x, i: Paper(get(x.data, i), x.ledger)
-        return take("take", lambda x, i: x[i], self, key)
+            self.trace.reads.append("mask")
+        if arrays:
+            return self.trace.run("take", lambda x, i: x[i], self, key)
+        return TracedArray(self.data[key], self.trace)
 
     def __setitem__(self, key, value):
         self.data[key := _plain(key)] = _plain(value)
-        moved = self.data[key].nbytes + sum(x.nbytes for x in _papers(value))
-        self.ledger.kernels.append(Kernel("copy", moved))
+        moved = self.data[key].nbytes + sum(x.nbytes for x in _traced_arrays(value))
+        self.trace.kernels.append(Kernel("copy", moved))
 
     def __len__(self):
         return len(self.data)
@@ -102,15 +103,15 @@ def _noting(name):
     """A method that notes the read, and then does what NumPy does."""
 
     def read(self, *args, **options):
-        self.ledger.reads.append(name.strip("_"))
+        self.trace.reads.append(name.strip("_"))
         return getattr(self.data, name)(*args, **options)
 
     return read
 
 
 for _name in ("bool", "int", "float", "complex", "index", "array", "repr", "format"):
-    setattr(Paper, f"__{_name}__", _noting(f"__{_name}__"))
-Paper.item, Paper.tolist = _noting("item"), _noting("tolist")
+    setattr(TracedArray, f"__{_name}__", _noting(f"__{_name}__"))
+TracedArray.item, TracedArray.tolist = _noting("item"), _noting("tolist")
 
 
 def _swapped(x, kind, swap):
@@ -126,23 +127,23 @@ def _swapped(x, kind, swap):
 
 
 def _plain(x):
-    """x with the NumPy array of each Paper in its place."""
-    return _swapped(x, Paper, lambda paper: paper.data)
+    """x with the NumPy array of each TracedArray in its place."""
+    return _swapped(x, TracedArray, lambda array: array.data)
 
 
-def _papers(x):
-    """The NumPy arrays of all Papers in x."""
+def _traced_arrays(x):
+    """The NumPy arrays of all TracedArrays in x."""
     found = []
-    _swapped(x, Paper, lambda paper: found.append(paper.data))
+    _swapped(x, TracedArray, lambda array: found.append(array.data))
     return found
 
 
-def recorded(function, *args, **options):
-    """The ledger of function(*args, **options), as on a GPU, and its result in NumPy.
+def traced(function, *args, **options):
+    """The trace of function(*args, **options), as on a GPU, and its result in NumPy.
 
-    Every NumPy array among the arguments, also inside a State or parameters, becomes a `Paper`.
+    NumPy arrays among the arguments become `TracedArray`s, also inside a State or parameters.
     Cost: the function's own, on the host, and some microseconds per kernel.
     """
-    ledger = Ledger()
-    args, options = _swapped((args, options), np.ndarray, lambda x: Paper(x, ledger))
-    return ledger, _plain(function(*args, **options))
+    trace = Trace()
+    args, options = _swapped((args, options), np.ndarray, lambda x: TracedArray(x, trace))
+    return trace, _plain(function(*args, **options))

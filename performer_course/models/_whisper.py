@@ -12,7 +12,7 @@ import struct
 
 import numpy as np
 
-from ._arguments import check_kind
+from .._arguments import check_kind
 
 MELS, BLOCKS, POSITIONS = 80, 4, 448
 DTYPES = tuple(map(np.dtype, ("<f4", "<i1", "<i2", "<i4", "<f2")))  # as the format numbers them

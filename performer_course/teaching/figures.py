@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ._arguments import needed
-from .backend import to_host
+from .._arguments import needed
+from ..backend import to_host
 
 with needed(__name__, "lessons"):
     import matplotlib as mpl

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from performer_course import language
-from tests.real_model import trusted
-from tests.speech_model import LETTERS
+from performer_course.models import language
+from tests.support.real_model import trusted
+from tests.support.speech_model import LETTERS
 
 FILE = language.find()
 needs_language = pytest.mark.skipif(FILE is None, reason="the model is not here: `make model`")

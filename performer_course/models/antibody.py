@@ -21,8 +21,8 @@ import array_api_compat
 import numpy as np
 from scipy.special import erf, log_softmax
 
-from . import data, features
-from ._arguments import (
+from .. import features
+from .._arguments import (
     check_attention,
     check_callable,
     check_count,
@@ -31,11 +31,12 @@ from ._arguments import (
     check_token_ids,
     reading,
 )
-from .attention import favor_attention, softmax_attention
-from .compare import with_weight_column
-from .transformer import join_heads, layer_norm, split_heads
+from ..attention import favor_attention, softmax_attention
+from ..compare import with_weight_column
+from ..transformer import join_heads, layer_norm, split_heads
 
-FOLDER = Path(__file__).resolve().parent.parent / "model"  # of `make model`, in a clone
+ROOT = Path(__file__).resolve().parents[2]  # of a clone
+FOLDER = ROOT / "model"  # of `make model`
 FILE = "pytorch_model.bin"
 SHA256 = "f1ae33eac8cc8784a7d4be5a600141d2fa7bc7d8d5b3f5324d64a6a63bd0f137"
 TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"ACDEFGHIKLMNPQRSTVWY")
@@ -205,7 +206,15 @@ def attend_exact(i, q, k, v):
     return softmax_attention(q, k, v)
 
 
-_directions = functools.cache(data.antibody_directions)  # read once
+@functools.cache  # read once
+def directions() -> np.ndarray:
+    """[ω, b]: directions and a weight for each, trained for every head of the model.
+
+    Shape: (blocks, heads, m, d + 1) = (8, 8, 64, 65), float64. Error: stored in half precision, so
+    2⁻¹¹ of an entry. Cost: one file, 0.5 MB. Source: `python -m tools.record.directions`.
+    """
+    with np.load(ROOT / "notebooks/data/antibody_directions.npz") as stored:
+        return stored["W"].astype(np.float64)
 
 
 def attend_trained(i, q, k, v):
@@ -220,7 +229,7 @@ def attend_trained(i, q, k, v):
     """
     if check_count(i, "i", least=0) >= BLOCKS:
         raise ValueError(f"i must be a block, 0 to {BLOCKS - 1}, got {i}")
-    return favor_attention(*with_weight_column(q, k), v, _directions()[i])
+    return favor_attention(*with_weight_column(q, k), v, directions()[i])
 
 
 # Trained directions

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from scipy.io import wavfile
 
-from ._arguments import check_generator, check_number
+from .._arguments import check_generator, check_number
 
-FOLDER = Path(__file__).resolve().parent.parent / "notebooks" / "data"
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks" / "data"
 
 
 def _path(file: str) -> Path:
@@ -150,16 +150,6 @@ def language_heads(part: str = "lesson") -> dict[str, np.ndarray]:
     with np.load(_path(f"{file}.npz")) as stored:
         found = {name: stored[name] for name in ("tokens", "heads")}
     return dict(zip(names, _stored(file, *names), strict=True)) | found
-
-
-def antibody_directions() -> np.ndarray:
-    """[ω, b]: directions and a weight for each, trained for every head of AntiBERTy.
-
-    Shape: (blocks, heads, m, d + 1) = (8, 8, 64, 65), float64; for `antibody.attend_trained`.
-    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.5 MB. Source:
-    `python -m tools.record.directions`.
-    """
-    return _stored("antibody_directions", "W")[0]
 
 
 def trained_features() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, bool]]:
