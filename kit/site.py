@@ -175,6 +175,12 @@ def _download(target: str, label: str, name: str = "") -> str:
     return f"<a href='{target}'{saved}>{label}</a>"
 
 
+def below_title(text: str, line: str) -> str:
+    """`text`, which begins with a title, with a line of links below it, if there is one."""
+    title, _, rest = text.partition("\n")
+    return f"{title}\n\n{line}\n{rest}" if line else text
+
+
 def boxed(text: str) -> str:
     """`text` with the question at its end in a box, below its label."""
     if not (asked := ASK.search(text)):
@@ -310,16 +316,14 @@ class Site:
             links.append(self.link("handout", handout, here))
             if chromium.PRINTS:  # it is printed once the site is built
                 links.append(_download(relative(f"{handout}.pdf", here), "handout as PDF"))
-        title, rest = text.split("\n", 1)
-        return f"{title}\n\n{BESIDE}{' · '.join(links)}\n{rest}" if links else text
+        return below_title(text, f"{BESIDE}{' · '.join(links)}" if links else "")
 
     def to_run(self, text: str, here: str) -> str:
         """The page about the browser, with links below its title to the lessons that run there."""
         names = {mark: f"{Path(name).name}.ipynb" for mark, name in self.lessons.items()}
         found = {mark: runs(name, self.built) for mark, name in names.items()}
         links = [_download(relative(to, here), mark) for mark, to in found.items() if to]
-        title, rest = text.split("\n", 1)
-        return f"{title}\n\n**Open lesson** {' · '.join(links)}\n{rest}" if links else text
+        return below_title(text, f"**Open lesson** {' · '.join(links)}" if links else "")
 
     def on_page(self, text: str, here: str) -> str:
         """What Sphinx reads for the page `here`, whose file contains `text`."""
@@ -348,9 +352,7 @@ class Site:
         for cell in cells:
             said = "".join(cell["source"])
             if said.startswith("# ") and not titled:
-                titled, said = True, self.title(said, here)
-                head, _, rest = said.partition("\n")
-                said = f"{head}\n\n{self.beside(here)}\n{rest}"
+                titled, said = True, below_title(self.title(said, here), self.beside(here))
             if marked:
                 said = re.sub(HEADING, rf"({heading(here)}-{number(here)}-\1)=\n", said)
             cell["source"] = boxed(said)
