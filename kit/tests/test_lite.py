@@ -9,10 +9,19 @@ import nbformat
 import pytest
 
 from kit import lite, site
+from tests.support.checkout import text
 from tools import lab
 from tools.setting import NOTEBOOKS
 
-from .in_browser import FILES, PAGE, RUNNING, cells
+FILES = lite.contents()
+RUNNING = sorted(name for name in FILES if name.endswith(".ipynb"))
+PAGE = text("kit/pages/in_the_browser.md")
+
+
+def cells(name, kind):
+    """All cells of one kind of a notebook there, as one text."""
+    found = nbformat.reads(FILES[name], as_version=4).cells
+    return "\n".join(cell.source for cell in found if cell.cell_type == kind)
 
 
 def test_a_copy_is_that_of_make_lab_with_two_cells_in_front():

@@ -25,7 +25,7 @@ from packaging.utils import canonicalize_name as canonical
 
 from kit import lite, npm
 from kit.chromium import served
-from kit.tests.in_browser import FILES, PAGE, RUNNING, cells
+from kit.tests.test_lite import FILES, PAGE, RUNNING, cells
 from tests.support.checkout import text
 from tools.setting import ROOT
 
