@@ -30,33 +30,10 @@ STAGE, HTML, STATIC = BUILD / "source", pdf.HTML, BUILD / "static"
 
 LICENCES = "code: BSD 3-Clause, prose and figures: CC BY 4.0"
 
-# The first lesson of each part.
-PARTS = {
-    "Kernels": "01",
-    "Random features": "04",
-    "Attention": "06",
-    "Performers": "13",
-    "Scale, and after": "18",
-    "Appendices": "a1",
-}
-# Pages in the side bar below the lessons.
 GENERATED = ("notebooks/exercises", "notebooks/solutions", "notebooks/projects")
 BROWSER = "kit/pages/in_the_browser"
-BEHIND = (
-    "notebooks/glossary",
-    "kit/pages/branches",
-    "kit/pages/decision_card",
-    BROWSER,
-    "kit/pages/in_your_own_model",
-    "performer_course/index",
-    "kit/pages/how_we_know",
-    "kit/pages/speed",
-    "notebooks/references",
-    "CHANGELOG",
-)
 AUTHORS = ("CONTRIBUTING", "notebooks/coverage", "notebooks/errata_list", "claims")
 LECTURE = "kit/pages/lectures/\\d_"  # pages of lectures
-LECTURERS = ("kit/pages/teach", "kit/pages/lectures/index", "kit/pages/twelve_weeks")  # first
 COPIED = (
     *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
     *("notebooks/*.md", "notebooks/*.png", "kit/pages/**/*.md", "kit/pages/**/*.png"),
@@ -105,15 +82,6 @@ def lessons(docnames) -> dict[str, str]:
     """number → docname of each lesson and appendix, in order."""
     names = sorted(name for name in docnames if re.match(r"notebooks/(?:\d\d|a\d)_\w+$", name))
     return {number(name): name for name in names}
-
-
-def parts(numbers) -> dict[str, list[str]]:
-    """The numbers of the lessons, by the part they belong to; before the first part, by ''."""
-    found = {}
-    for lesson in sorted(numbers):
-        begun = [part for part, first in PARTS.items() if first <= lesson]
-        found.setdefault(begun[-1] if begun else "", []).append(lesson)
-    return found
 
 
 def heading(docname: str) -> str:
@@ -404,10 +372,10 @@ def stage(folder: Path = STAGE) -> None:
     readme = (folder / "README.md").rename(folder / "index.md")
     browser = (BUILD.parent / LITE / "index.html").exists()
     first = front.page(readme.read_text(encoding="utf-8"), browser)
-    pages["index.md"] = first + "\n" + contents(folder, pages)
     for name, text in pages.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
+    (folder / "index.md").write_text(f"{first}\n{contents(folder)}", encoding="utf-8")
 
 
 def listing() -> str:
@@ -418,42 +386,28 @@ def listing() -> str:
     return "\n".join([head, *(f"- {both}" for both in links if both), ""])
 
 
-def ends(part: str, docnames) -> list[str]:
-    """The quiz at the end of a part, by the number of the part (1_kernels, …)."""
-    mark = [*PARTS].index(part) + 1 if part else 0
-    return [name for name in docnames if name.startswith(f"{quizzes.FOLDER}/{mark}_")]
-
-
 def short(name: str, folder: Path) -> str:
     """An entry of the side bar: what the title of a page says before a colon."""
-    lesson, page = folder / f"{name}.ipynb", folder / f"{name}.md"
-    if lesson.is_file():
+    if (lesson := folder / f"{name}.ipynb").is_file():
         return f"{number(name)} {read(lesson).subject} <{name}>"
-    title = page.read_text(encoding="utf-8").partition("\n")[0] if page.is_file() else ""
+    title = (folder / f"{name}.md").read_text(encoding="utf-8").partition("\n")[0]
     subject, colon, _ = title.removeprefix("# ").partition(":")
     return f"{subject} <{name}>" if colon else name
 
 
-def contents(folder: Path, pages) -> str:
-    """The toctrees of the side bar."""
-    files = [path.relative_to(folder) for path in folder.rglob("*.*")] + list(map(Path, pages))
-    docnames = {path.with_suffix("").as_posix() for path in files}
-    numbers = lessons(docnames)
-    trees = []
-    for part, inner in parts(numbers).items():
-        names = [*map(numbers.get, inner), *ends(part, docnames)]
-        trees.append(toctree([short(name, folder) for name in names], part))
-    own = [name for name in docnames if re.fullmatch(r"kit/pages/(?:\w+|\w+/index)", name)]
-    own = [name for name in own if name not in BEHIND]
-    own.sort(key=lambda name: (name not in LECTURERS, *(name != n for n in LECTURERS), name))
-    own += [SLIDES] * (SLIDES in docnames)
-    exercises, _solutions, projects = (f"{name}/index" for name in GENERATED)
-    trees.append(toctree([exercises, projects], "Exercises and projects"))
-    groups = {"To look up": BEHIND, "For lecturers": own}
-    for caption, names in groups.items():
-        there = [short(name, folder) for name in names if name in docnames]
-        trees += [toctree(there, caption)] if there else []
-    return "\n".join(trees)
+def contents(folder: Path) -> str:
+    """The toctrees of the side bar: look/contents.md, each pattern with the pages that no line
+    before it has."""
+    listed = []
+
+    def pages(pattern):
+        paths = sorted(folder.glob(f"{pattern[1]}.[im]*"))
+        names = [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
+        listed.extend(new := [name for name in names if name not in listed])
+        return "".join(f"{short(name, folder)}\n" for name in new)
+
+    text = (ROOT / "kit/look/contents.md").read_text(encoding="utf-8")
+    return re.sub(r"(?m)^([\w/?*[\]-]+)\n", pages, text)
 
 
 def options() -> dict:

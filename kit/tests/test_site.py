@@ -9,7 +9,6 @@ import nbformat
 import pytest
 
 from kit import need, npm, site
-from tests.support.checkout import text
 from tools.lesson import ANSWER, headings, paths
 from tools.lesson import read as lesson
 from tools.references import CITED, works
@@ -64,14 +63,6 @@ def test_every_page_is_in_the_side_bar_once(stage, whole):
             paths = [Path(os.path.normpath(Path(name).parent / entry)) for entry in entries]
             listed += [path.as_posix() for path in paths]
     assert sorted(listed) == sorted(whole.files.keys() - {"index"})
-
-
-def test_each_part_of_the_lessons_ends_with_its_quiz(stage):
-    said = (stage / "index.md").read_text(encoding="utf-8")
-    for part in [*site.PARTS][:-1]:
-        (tree,) = re.findall(rf"(?s):caption: {part}\n\n(.*?)\n```", said)
-        (page,) = re.findall(r"(?m)^Quiz <(kit/pages/quizzes/\w+)>$", tree)
-        assert text(f"{page}.md").startswith(f"# Quiz: {part}\n")
 
 
 # Titles, and what lies beside a page
