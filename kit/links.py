@@ -16,8 +16,7 @@ from sphinx import addnodes
 from tools.setting import ROOT
 
 APART = (nodes.Text, nodes.title, nodes.literal, nodes.math, nodes.FixedTextElement)
-APART += (nodes.reference, addnodes.pending_xref, addnodes.download_reference)
-APART += (addnodes.desc_signature,)
+APART += (nodes.reference, addnodes.pending_xref, addnodes.desc_signature)
 
 
 def prose(element):
