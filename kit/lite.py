@@ -10,6 +10,7 @@ server when a kernel starts: the one address outside in the whole kit.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 from kit import need
-from kit.site import LINK, LITE
+from kit.site import LITE
 from tools.lab import copies, place
 from tools.setting import COURSE, NOTEBOOKS, ROOT
 
@@ -38,6 +39,7 @@ EXTENSIONS = ("@jupyterlite/pyodide-kernel-extension", "@jupyter-widgets/jupyter
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 SPEC = {"display_name": "Python (Pyodide)", "language": "python", "name": "python"}
 
+LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(?:#[^)\s]*)?\)")
 WORDS = """\
 **You read this in the browser.** Python starts here with nothing but its own modules, so run the
 cell below first, and again whenever you have restarted the kernel. It installs the course and what

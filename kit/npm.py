@@ -1,4 +1,4 @@
-"""Packages of npm, fetched by name and unpacked once into build/npm.
+"""Packages of npm at the versions and hashes of package-lock.json, fetched once into build/npm.
 
 What a page needs of them is copied from there, so that a page asks no address outside.
 """
@@ -13,37 +13,31 @@ from tools.setting import ROOT
 SANS, CODE = "@fontsource/source-sans-3", "@fontsource/source-code-pro"
 STYLES = {SANS: ("400", "400-italic", "600"), CODE: ("400",)}
 FACE = re.compile(r"@font-face \{[^}]*-(?:latin|greek)-[^}]*\}")
-PINS = {
-    CODE: "5.3.1",
-    SANS: "5.3.1",
-    "axe-core": "4.14.1",
-    "mathjax": "3.2.2",
-    "pyodide": "314.0.6",
-    "reveal.js": "6.0.2",
-}
-FOLDER = ROOT / "build" / "npm"
+HOME, FOLDER = ROOT / "kit", ROOT / "build" / "npm"
 # TeX with the commands of the AMS, set as HTML with fonts, and MathML for screen readers.
 MATHJAX = ("core", "input/tex-base", "[tex]/ams", "output/chtml", "output/chtml/fonts/tex")
 MATHJAX += ("a11y/assistive-mml",)
 
 
 def package(name: str, folder: Path = FOLDER) -> Path:
-    """The folder of the unpacked package `name`, at its pinned version; fetched if missing."""
-    home = folder / f"{name}@{PINS[name]}"
-    modules = home / "node_modules"
-    if not (modules / ".package-lock.json").exists():  # which npm writes last
+    """The folder of the unpacked package `name`; all are fetched if the lock has changed."""
+    modules, lock = folder / "node_modules", "package-lock.json"
+    whole = (modules / f".{lock}").exists()  # which npm writes last
+    if not whole or (folder / lock).read_bytes() != (HOME / lock).read_bytes():
         npm = shutil.which("npm")
         if npm is None:
             raise SystemExit(
                 f"npm is missing, which fetches {name}: install Node.js (apt install npm, "
                 "brew install node, or conda install nodejs)"
             )
-        home.mkdir(parents=True, exist_ok=True)
-        command = [npm, "install", "--no-save", "--ignore-scripts", "--no-audit", "--prefix", home]
-        command.append(f"{name}@{PINS[name]}")
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for file in ("package.json", lock):
+            shutil.copy(HOME / file, folder)
+        command = [npm, "ci", "--ignore-scripts", "--no-audit", "--prefix", folder]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         if done.returncode:
-            raise SystemExit(f"npm could not fetch {name}@{PINS[name]}: {done.stderr.strip()}")
+            raise SystemExit(f"npm could not fetch {name}: {done.stderr.strip()}")
     return modules / name
 
 

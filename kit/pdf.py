@@ -22,11 +22,11 @@ READY = """async () => {
 }"""
 
 
-def written(browser, address: str, page: str) -> Path:
-    """Print a page of the site that is served at an address; return the path of its PDF."""
-    path, tab = HTML / f"{page}.pdf", browser.new_page()
-    tab.goto(f"{address}{page}.html")
-    tab.wait_for_function(READY)
+def written(browser, address: str, page: str, folder: Path = HTML, ready: str = READY) -> Path:
+    """Print a page of the folder that is served at an address; return the path of its PDF."""
+    path, tab = folder / f"{page}.pdf", browser.new_page()
+    tab.goto(f"{address}{page}.html?print-pdf")  # which a deck asks for
+    tab.wait_for_function(ready)
     tab.pdf(path=path, prefer_css_page_size=True, tagged=True, outline=True)
     tab.close()
     return path

@@ -1,8 +1,8 @@
 """The pages of the package on the site, from its docstrings alone; `look/conf.py` connects them.
 
 A docstring stays as `help(...)` shows it, plain text without markup. Its page has the signature,
-with the shapes, the text and the example. A name in backticks links to what it names, a publication
-to its entry, a lesson to its page. Formulas stay plain text.
+with the shapes, the text and the example. A name in backticks links to what it names. Formulas stay
+plain text.
 """
 
 import ast
@@ -20,11 +20,8 @@ OF_A_MODULE = {
 }
 # Where a line of its own begins: at an item of a list, at arguments ("q, k: …"), at "Error: …".
 LABELLED = re.compile(r"(?m)(?:^|(?<=\. ))(?=\w+(?:, \w+)*: |Differs[a-z ]+: )|^(?=- )")
-# A name in backticks, a link as `Site.linked` makes it, and characters with a meaning for Sphinx.
-MARKS = re.compile(
-    r"`(?P<name>[^`]+)`|\[(?P<label>[^\]]*)\]\((?P<page>[\w./]+)\.(?:ipynb|md)(?P<place>#[^)\s]*)?\)"
-    r"|(?P<sign>[\\*_|])"
-)
+# A name in backticks, and characters with a meaning for Sphinx.
+MARKS = re.compile(r"`(?P<name>[^`]+)`|(?P<sign>[\\*_|])")
 
 
 def pages(package=ROOT / PACKAGE) -> dict[str, str]:
@@ -46,21 +43,17 @@ def modules(package=ROOT / PACKAGE) -> list[str]:
     return names + sorted(n for n in files - {*names} if (package / f"{n}.py").is_file())
 
 
-def words(site, text: str) -> str:
-    """Plain text as one line of reStructuredText, with its links."""
+def words(text: str) -> str:
+    """Plain text as one line of reStructuredText."""
 
     def marked(found):
-        if name := found["name"]:
-            return rf"\ :py:obj:`{name}`\ "
-        if found["sign"]:
-            return rf"\{found['sign']}"
-        return rf"\ `{found['label']} <{found['page']}.html{found['place'] or ''}>`__\ "
+        return rf"\ :py:obj:`{found['name']}`\ " if found["name"] else rf"\{found['sign']}"
 
     line = re.sub(r"(?<=\b\w)'(?!\w)", "′", " ".join(text.split()))  # in q' it ends no quotation
-    return MARKS.sub(marked, site.linked(line, f"{PACKAGE}/index")).strip()
+    return MARKS.sub(marked, line).strip()
 
 
-def rendered(site, lines: list[str]) -> list[str]:
+def rendered(lines: list[str]) -> list[str]:
     """The docstring `lines` in reStructuredText."""
     out = []
     for blank, part in groupby(lines, lambda line: not line.strip()):
@@ -71,7 +64,7 @@ def rendered(site, lines: list[str]) -> list[str]:
             out += ["", "::", "", *block, ""]
         elif not blank:
             for item in filter(None, LABELLED.split("\n".join(block))):
-                out += ["", words(site, item)]
+                out += ["", words(item)]
     return out
 
 
@@ -90,10 +83,12 @@ def within(app, env, node, shown):
     return None
 
 
-def connect(app, site) -> None:
-    def process(app, what, name, thing, options, lines):
-        lines[:] = rendered(site, lines)
+def processed(app, what, name, thing, options, lines):
+    """Sphinx's event for a docstring."""
+    lines[:] = rendered(lines)
 
-    app.connect("autodoc-process-docstring", process)
+
+def connect(app) -> None:
+    app.connect("autodoc-process-docstring", processed)
     app.connect("autodoc-skip-member", skipped)
     app.connect("missing-reference", within)

@@ -4,8 +4,8 @@
 
 Nothing is executed and nothing is written twice. The committed notebooks are copied as they are,
 so that what a reader downloads is what the tests have seen; the words for the web (a number before
-a title, links where a lesson, a section, a figure or a work is named, and the places where such
-links end) are put in by `Site.on_page` while Sphinx reads.
+a title, buttons, and the places where links end) are put in by `Site.on_page` while Sphinx reads;
+then `links.py` puts a link wherever a lesson, a section, a figure or a work is named.
 The pages of the package come from its docstrings (Sphinx's autodoc). A page asks no address
 outside: MathJax, which sets the formulas, and the fonts are among its files.
 """
@@ -16,13 +16,13 @@ import re
 import shutil
 import subprocess
 import sys
-import unicodedata
 from itertools import count, groupby
 from pathlib import Path
 
 from kit import chromium, figures, front, handouts, hints, lectures, need, npm, pdf, quizzes
 from kit.reference import pages as package_pages
 from tools.lesson import ANSWER, ASK, Lesson, read
+from tools.references import CITED, ENTRY, GAP, authors, key, works
 from tools.setting import ROOT, edition
 
 BUILD = ROOT / "build" / "site"
@@ -30,33 +30,10 @@ STAGE, HTML, STATIC = BUILD / "source", pdf.HTML, BUILD / "static"
 
 LICENCES = "code: BSD 3-Clause, prose and figures: CC BY 4.0"
 
-# The first lesson of each part.
-PARTS = {
-    "Kernels": "01",
-    "Random features": "04",
-    "Attention": "06",
-    "Performers": "13",
-    "Scale, and after": "18",
-    "Appendices": "a1",
-}
-# Pages in the side bar below the lessons.
 GENERATED = ("notebooks/exercises", "notebooks/solutions", "notebooks/projects")
 BROWSER = "kit/pages/in_the_browser"
-BEHIND = (
-    "notebooks/glossary",
-    "kit/pages/branches",
-    "kit/pages/decision_card",
-    BROWSER,
-    "kit/pages/in_your_own_model",
-    "performer_course/index",
-    "kit/pages/how_we_know",
-    "kit/pages/speed",
-    "notebooks/references",
-    "CHANGELOG",
-)
 AUTHORS = ("CONTRIBUTING", "notebooks/coverage", "notebooks/errata_list", "claims")
 LECTURE = "kit/pages/lectures/\\d_"  # pages of lectures
-LECTURERS = ("kit/pages/teach", "kit/pages/lectures/index", "kit/pages/twelve_weeks")  # first
 COPIED = (
     *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
     *("notebooks/*.md", "notebooks/*.png", "kit/pages/**/*.md", "kit/pages/**/*.png"),
@@ -79,36 +56,13 @@ ACROSS = 100  # characters; a longer printed line gets smaller letters
 PROSE = 200  # characters; a longer printed line is not a row of a table
 LONG = 250  # characters; a longer alt text is cut to its first sentence
 
-NUMBER = r"(?:\d\d|a\d)(?![\w%])"
-PLACE = r"(?:\d\d|a\d)\.\d+"  # figure 05.3, exercise 05.3
-GAP = r"(?: |\n[ >]*)"  # a space, or a line break within a list or a box
-MENTION = (
-    rf"\b(?:[Ll]essons?|[Aa]ppendi(?:x|ces)){GAP}{NUMBER}(?:(?:,|{GAP}and|{GAP}to){GAP}{NUMBER})*"
+# What is named in prose becomes a link: lessons 05 and 06; figure 05.3; 05 §3; a work.
+PLACE = r"\b(?:\d\d|a\d)(?:\.\d+)?(?![\w%])"
+NAMED = re.compile(
+    rf"\b(?P<kind>[Ll]esson|[Aa]ppendi|[Ff]igure|[Ee]xercise)(?:s|x|ces)?{GAP}{PLACE}"
+    rf"(?:(?:,|{GAP}and|{GAP}to){GAP}{PLACE})*|\b(?:\d\d|a\d) §\d+|(?P<work>{CITED})"
 )
-COUNTED = rf"\b(?P<kind>[Ff]igure|[Ee]xercise)s?{GAP}{PLACE}(?:(?:,|{GAP}and){GAP}{PLACE})*"
-SECTION = r"\b(?:\d\d|a\d) §\d+"
-NAME = r"[A-ZÅŁ][^\W\d_]+(?:-[A-Z][^\W\d_]+)?"
-YEAR = r"(?:1[89]\d\d|20[0-3]\d)"
-NAMES = rf"{NAME}(?:{GAP}et al\.|(?:,{GAP}{NAME})*,?{GAP}(?:\\?&|and){GAP}{NAME})?"
-CITED = rf"{NAMES},?{GAP}(?:\({YEAR}\)|{YEAR}(?=[),.;:]))"
-FIXED = "|".join(
-    (
-        r"^```[\s\S]*?^```",  # a block of code
-        r"`[^`]+`",
-        r"\$\$[\s\S]*?\$\$",
-        r"\$[^$\n]*(?:\n[^$\n]*)?\$",
-        r"!?\[[^\]]*\]\([^)]*\)",  # a link
-        r"</?[a-zA-Z][^>\n]*>",
-        r"^#{1,6} [^\n]*",
-    )
-)
-WORDS = re.compile(
-    rf"\[(?P<label>(?P<began>{SECTION})[^\]]*)\]\([^)#]*\)|(?P<section>{SECTION})|"
-    rf"`(?P<file>[\w./]+)\.ipynb`|(?P<fixed>{FIXED})|(?P<lessons>{MENTION})|"
-    rf"(?P<counted>{COUNTED})|(?P<work>{CITED})",
-    re.MULTILINE,
-)
-LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+KINDS = {"": "section", "appendi": "lesson"}
 
 
 def alt(description: str) -> str:
@@ -130,15 +84,6 @@ def lessons(docnames) -> dict[str, str]:
     return {number(name): name for name in names}
 
 
-def parts(numbers) -> dict[str, list[str]]:
-    """The numbers of the lessons, by the part they belong to; before the first part, by ''."""
-    found = {}
-    for lesson in sorted(numbers):
-        begun = [part for part, first in PARTS.items() if first <= lesson]
-        found.setdefault(begun[-1] if begun else "", []).append(lesson)
-    return found
-
-
 def heading(docname: str) -> str:
     """What the numbered headings of a page are."""
     return "exercise" if "/exercises/" in docname else "section"
@@ -158,23 +103,16 @@ def relative(target: str, here: str) -> str:
     return Path(os.path.relpath(target, Path(here).parent)).as_posix()
 
 
-def folded(name: str) -> str:
-    """A name in lower case without accents, as in a key: Björck → bjorck."""
-    plain = unicodedata.normalize("NFKD", name)
-    return "".join(letter for letter in plain if not unicodedata.combining(letter)).lower()
-
-
 def by_authors(references: str) -> str:
     """The list of works, each with a heading as it is cited, Rahimi & Recht (2007), not its key."""
 
     def headed(found):
-        key, entry = found.groups()
-        authors = re.split(r"(?<=[^\W\d_]{2})\.\s", entry, maxsplit=1)[0].split(",")
-        names = [re.sub(r"^\s*(?:\w\.\S*\s+)*", "", name) for name in authors]
+        name, entry = found.groups()
+        names = authors(entry)
         said = " & ".join(names) if len(names) < 3 else f"{names[0]} et al."
-        return f"({key})=\n## {said} ({key[-4:]})\n\n{entry}"
+        return f"({name})=\n## {said} ({name[-4:]})\n\n{entry}"
 
-    return re.sub(r"(?m)^##+ (\S+-\d{4})\n\n(.+(?:\n.+)*)", headed, references)
+    return ENTRY.sub(headed, references)
 
 
 def decks(name: str, here: str, built: Path = BUILD.parent, label: str = SLIDES) -> list[str]:
@@ -203,6 +141,12 @@ def _download(target: str, label: str, name: str = "") -> str:
     """A link to a file that Sphinx does not know; `name` is what it is saved as."""
     saved = f" download='{name}'" if name else ""
     return f"<a href='{target}'{saved}>{label}</a>"
+
+
+def below_title(text: str, line: str) -> str:
+    """`text`, which begins with a title, with a line of links below it, if there is one."""
+    title, _, rest = text.partition("\n")
+    return f"{title}\n\n{line}\n{rest}" if line else text
 
 
 def boxed(text: str) -> str:
@@ -263,88 +207,35 @@ class Site:
         files = [path for kind in ("ipynb", "md") for path in stage.rglob(f"*.{kind}")]
         self.files = {f.relative_to(stage).with_suffix("").as_posix(): f for f in files}
         self.lessons = lessons(self.files)
-        self.places = {
-            place: name
-            for name in self.files
-            if re.match(LINKED, name)
-            for place in places(name, read(self.files[name]))
-        }
-        references = self.files.get("notebooks/references")
-        text = references.read_text(encoding="utf-8") if references else ""
-        self.works = set(re.findall(r"(?m)^##+ (\S+-\d{4})$", text))
+        self.ends = {f"lesson-{mark}": (name, "") for mark, name in self.lessons.items()}
+        for name in self.files:
+            if re.match(LINKED, name):
+                found = places(name, read(self.files[name]))
+                self.ends |= {place: (name, place) for place in found}
+        if references := self.files.get("notebooks/references"):
+            listed = works(references.read_text(encoding="utf-8"))
+            self.ends |= {work: ("notebooks/references", work) for work in listed}
 
     def link(self, label: str, docname: str, here: str) -> str:
         """A link from the page `here` to another."""
         suffix = self.files[docname].suffix
         return f"[{label}]({relative(docname + suffix, here)})"
 
-    def within(self, label: str, kind: str, name: str, here: str) -> str:
-        """A link to section "05 §3" or figure "05.3"; the label alone if there is none."""
-        place = "-".join([kind.lower(), *re.findall(r"\w+", name)])
-        if place not in self.places:
-            return label
-        return self.link(label, self.places[place], here)[:-1] + f"#{place})"
-
-    def linked(self, text: str, here: str) -> str:
-        """`text` with a link wherever it names a lesson, a place in it or a file, or cites a work.
-
-        What is a link stays one; if it begins with a section, as in [05 §3, *Signs*](…), it leads
-        there. The lesson's own number is not linked, nor are numbers that no lesson has.
-        """
-        known = {key: name for key, name in self.lessons.items() if name != here}
-
-        def lesson(label, name):
-            return self.link(label, known[name], here) if name in known else label
-
-        def led(said, pattern, link):
-            """A link around `said`, or around each place where it names several."""
-            if len(names := re.findall(pattern, said)) == 1:
-                return link(said, names[0])
-            return re.sub(pattern, lambda name: link(name[0], name[0]), said)
-
-        def words(found):
-            said = found[0]
-            if kind := found["kind"]:
-                return led(said, PLACE, lambda label, name: self.within(label, kind, name, here))
-            if label := found["label"]:
-                link = self.within(label, "section", found["began"], here)
-                return said if link == label else link
-            if found["section"]:
-                return self.within(said, "section", said, here)
-            if file := found["file"]:
-                name = f"notebooks/{file}"
-                return self.link(said, name, here) if name in self.files and name != here else said
-            if found["lessons"]:
-                return led(said, NUMBER, lesson)
-            if found["work"] and here != "notebooks/references":
-                key = f"{folded(re.match(NAME, said)[0])}-{re.search(YEAR, said)[0]}"
-                if key in self.works:
-                    return self.link(said, "notebooks/references", here)[:-1] + f"#{key})"
-            return said
-
-        return WORDS.sub(words, text)
-
-    def elsewhere(self, text: str, here: str) -> str:
-        """`text` without links to files of the repository that are not on the site; words stay.
-
-        A link to no file at all stays, and Sphinx refuses it.
-        """
-
-        def lead(found):
-            label, target, _ = found.groups()
-            path = Path(os.path.normpath(Path(here).parent / target)).as_posix()
-            if path == "README.md":
-                return f"[{label}]({relative('index.md', here)})"
-            staged = (self.stage / path).is_file() or not (ROOT / path).exists()
-            return found[0] if staged else label
-
-        return LINK.sub(lead, text)
-
-    def markdown(self, text: str, here: str) -> str:
-        """One text of the page `here` as the web shows it."""
-        if here == "notebooks/references":  # its entries are right below the title
-            text = re.sub(r"(?m)^### ", "## ", text)
-        return self.linked(self.elsewhere(text, here), here)
+    def named(self, text: str, here: str) -> list[tuple[int, int, str, str]]:
+        """What prose of the page `here` names, and each can be a link: where the words begin and
+        end, and the page and the place in it that they lead to. A page does not lead to itself."""
+        links = []
+        for found in NAMED.finditer(text):
+            kind, spans = (found["kind"] or "").lower(), [found.span()]
+            if kind:  # each of several
+                names = [name.span() for name in re.compile(PLACE).finditer(text, *found.span())]
+                spans = names if len(names) > 1 else spans
+            for begin, end in spans:
+                words = [KINDS.get(kind, kind), *re.findall(r"a?\d+", text[begin:end])]
+                end_of = self.ends.get(key(found[0]) if found["work"] else "-".join(words))
+                if end_of and end_of != (here, ""):
+                    links.append((begin, end, *end_of))
+        return links
 
     def title(self, text: str, here: str) -> str:
         """`text` with the number of a lesson or project before its title."""
@@ -393,32 +284,28 @@ class Site:
             links.append(self.link("handout", handout, here))
             if chromium.PRINTS:  # it is printed once the site is built
                 links.append(_download(relative(f"{handout}.pdf", here), "handout as PDF"))
-        title, rest = text.split("\n", 1)
-        return f"{title}\n\n{BESIDE}{' · '.join(links)}\n{rest}" if links else text
+        return below_title(text, f"{BESIDE}{' · '.join(links)}" if links else "")
 
     def to_run(self, text: str, here: str) -> str:
         """The page about the browser, with links below its title to the lessons that run there."""
         names = {mark: f"{Path(name).name}.ipynb" for mark, name in self.lessons.items()}
         found = {mark: runs(name, self.built) for mark, name in names.items()}
         links = [_download(relative(to, here), mark) for mark, to in found.items() if to]
-        title, rest = text.split("\n", 1)
-        return f"{title}\n\n**Open lesson** {' · '.join(links)}\n{rest}" if links else text
+        return below_title(text, f"**Open lesson** {' · '.join(links)}" if links else "")
 
     def on_page(self, text: str, here: str) -> str:
         """What Sphinx reads for the page `here`, whose file contains `text`."""
         path = self.files.get(here)
         if path is None or path.suffix != ".ipynb":
             if here.startswith(f"{quizzes.FOLDER}/"):
-                said = self.markdown(quizzes.page(text), here)
-                return said + quizzes.below(Path(here).name)
-            said = self.markdown(text, here)
+                return quizzes.page(text) + quizzes.below(Path(here).name)
             if here == "notebooks/references":
-                return by_authors(said)
+                return by_authors(text)
             if re.match(LECTURE, here):
-                return self.of_lecture(said, here)
-            return self.to_run(said, here) if here == BROWSER else said
+                return self.of_lecture(text, here)
+            return self.to_run(text, here) if here == BROWSER else text
         notebook = json.loads(text)
-        marked = here in self.places.values()
+        marked = re.match(LINKED, here)
         if marked and heading(here) == "section":
             drawn = [told for cell in notebook["cells"] for told in pictures(cell)]
             for count, told in enumerate(drawn, start=1):
@@ -433,12 +320,10 @@ class Site:
         for cell in cells:
             said = "".join(cell["source"])
             if said.startswith("# ") and not titled:
-                titled, said = True, self.title(said, here)
-                head, _, rest = said.partition("\n")
-                said = f"{head}\n\n{self.beside(here)}\n{rest}"
+                titled, said = True, below_title(self.title(said, here), self.beside(here))
             if marked:
                 said = re.sub(HEADING, rf"({heading(here)}-{number(here)}-\1)=\n", said)
-            cell["source"] = boxed(self.markdown(said, here))
+            cell["source"] = boxed(said)
         return json.dumps(notebook)
 
 
@@ -487,10 +372,10 @@ def stage(folder: Path = STAGE) -> None:
     readme = (folder / "README.md").rename(folder / "index.md")
     browser = (BUILD.parent / LITE / "index.html").exists()
     first = front.page(readme.read_text(encoding="utf-8"), browser)
-    pages["index.md"] = first + "\n" + contents(folder, pages)
     for name, text in pages.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
+    (folder / "index.md").write_text(f"{first}\n{contents(folder)}", encoding="utf-8")
 
 
 def listing() -> str:
@@ -501,42 +386,28 @@ def listing() -> str:
     return "\n".join([head, *(f"- {both}" for both in links if both), ""])
 
 
-def ends(part: str, docnames) -> list[str]:
-    """The quiz at the end of a part, by the number of the part (1_kernels, …)."""
-    mark = [*PARTS].index(part) + 1 if part else 0
-    return [name for name in docnames if name.startswith(f"{quizzes.FOLDER}/{mark}_")]
-
-
 def short(name: str, folder: Path) -> str:
     """An entry of the side bar: what the title of a page says before a colon."""
-    lesson, page = folder / f"{name}.ipynb", folder / f"{name}.md"
-    if lesson.is_file():
+    if (lesson := folder / f"{name}.ipynb").is_file():
         return f"{number(name)} {read(lesson).subject} <{name}>"
-    title = page.read_text(encoding="utf-8").partition("\n")[0] if page.is_file() else ""
+    title = (folder / f"{name}.md").read_text(encoding="utf-8").partition("\n")[0]
     subject, colon, _ = title.removeprefix("# ").partition(":")
     return f"{subject} <{name}>" if colon else name
 
 
-def contents(folder: Path, pages) -> str:
-    """The toctrees of the side bar."""
-    files = [path.relative_to(folder) for path in folder.rglob("*.*")] + list(map(Path, pages))
-    docnames = {path.with_suffix("").as_posix() for path in files}
-    numbers = lessons(docnames)
-    trees = []
-    for part, inner in parts(numbers).items():
-        names = [*map(numbers.get, inner), *ends(part, docnames)]
-        trees.append(toctree([short(name, folder) for name in names], part))
-    own = [name for name in docnames if re.fullmatch(r"kit/pages/(?:\w+|\w+/index)", name)]
-    own = [name for name in own if name not in BEHIND]
-    own.sort(key=lambda name: (name not in LECTURERS, *(name != n for n in LECTURERS), name))
-    own += [SLIDES] * (SLIDES in docnames)
-    exercises, _solutions, projects = (f"{name}/index" for name in GENERATED)
-    trees.append(toctree([exercises, projects], "Exercises and projects"))
-    groups = {"To look up": BEHIND, "For lecturers": own}
-    for caption, names in groups.items():
-        there = [short(name, folder) for name in names if name in docnames]
-        trees += [toctree(there, caption)] if there else []
-    return "\n".join(trees)
+def contents(folder: Path) -> str:
+    """The toctrees of the side bar: look/contents.md, each pattern with the pages that no line
+    before it has."""
+    listed = []
+
+    def pages(pattern):
+        paths = sorted(folder.glob(f"{pattern[1]}.[im]*"))
+        names = [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
+        listed.extend(new := [name for name in names if name not in listed])
+        return "".join(f"{short(name, folder)}\n" for name in new)
+
+    text = (ROOT / "kit/look/contents.md").read_text(encoding="utf-8")
+    return re.sub(r"(?m)^([\w/?*[\]-]+)\n", pages, text)
 
 
 def options() -> dict:

@@ -20,7 +20,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-from kit import chromium, lectures, need, npm
+from kit import chromium, lectures, need, npm, pdf
 from kit.lectures import Ask, Lecture, Row
 from kit.site import alt
 from tools.lesson import Figure, find, read
@@ -28,6 +28,7 @@ from tools.setting import COURSE, ROOT, edition
 
 BUILD, SOURCES = ROOT / "build" / "slides", ROOT / "kit/look/slides"
 LINES, BROAD = (3, 11), 80  # of a print that is a table and can be read from the last row
+READY = "() => document.querySelector('html[data-ready] .pdf-page')"  # to be printed
 STEPS = 4  # of a board on a slide
 SENTENCE = re.compile(r"(?<=[.?!])\*{0,2}\s+(?=[A-Z*$\\])")
 
@@ -239,17 +240,6 @@ def assets(folder: Path) -> None:
         shutil.copy(SOURCES / name, folder)
 
 
-def pdfs(names: list[str]) -> None:
-    """Print decks in a browser."""
-    with chromium.served(BUILD) as address, chromium.started() as browser:
-        tab = browser.new_page(viewport={"width": 1280, "height": 720})
-        for name in names:
-            tab.goto(f"{address}{name}.html?print-pdf")
-            tab.wait_for_selector("html[data-ready] .pdf-page")
-            path = BUILD / f"{name}.pdf"
-            tab.pdf(path=path, prefer_css_page_size=True, tagged=True, outline=True)
-
-
 def main() -> int:
     need(
         "slides",
@@ -269,7 +259,9 @@ def main() -> int:
     if chromium.PATH is None:
         print(f"no PDFs: {chromium.NONE}")
         return 0
-    pdfs(names)
+    with chromium.served(BUILD) as address, chromium.started() as browser:
+        for name in names:
+            pdf.written(browser, address, name, BUILD, READY)
     print(f"{len(names)} PDFs beside them")
     return 0
 

@@ -4,7 +4,7 @@ from docutils import nodes
 from myst_nb.core.render import NbElementRenderer
 from sphinx import addnodes
 
-from kit import reference
+from kit import links, reference
 from kit.head import in_head, words
 from kit.site import BESIDE, MOVES, STATIC, Site, alt, options
 from tools.setting import COURSE
@@ -105,5 +105,6 @@ def setup(app):
     app.connect("source-read", read)
     app.connect("doctree-read", findable)
     app.connect("html-page-context", in_head)
-    reference.connect(app, site)
+    links.connect(app, site)
+    reference.connect(app)
     return {"parallel_read_safe": True}

@@ -362,14 +362,13 @@ def test_every_number_of_a_quiz_stands_in_the_section_that_its_answer_names(page
         assert decimal <= shown, (decimal - shown, question)
 
 
-def test_there_is_a_quiz_for_each_part_about_its_lessons_and_the_lecturer_finds_all():
-    every = [path.stem[:2] for path in sorted(NOTEBOOKS.glob("[0-9a]*_*.py"))]
-    parts = site.parts(every)
-    parts.pop("")  # the start page
-    titles = [page.read_text(encoding="utf-8").split("\n")[0] for page in QUIZZES]
-    assert [title.removeprefix("# Quiz: ") for title in titles] == list(parts)
-    for page, names in zip(QUIZZES, parts.values(), strict=True):
+def test_each_part_ends_with_a_quiz_about_its_lessons_and_the_lecturer_finds_all():
+    trees = re.findall(r"(?s):caption: (.+?)\n\n(.*?)\n```", site.contents(ROOT))
+    parts = [(part, tree) for part, tree in trees if re.search(r"<notebooks/\w\d_", tree)]
+    for page, (part, tree) in zip(QUIZZES, parts, strict=True):
+        assert page.read_text(encoding="utf-8").startswith(f"# Quiz: {part}\n")
+        assert tree.endswith(f"\nQuiz <{quizzes.FOLDER}/{page.stem}>")
         asked = [name for *_, sections in questions(page) for name, _ in sections]
-        assert set(asked) <= set(names)
+        assert set(asked) <= set(re.findall(r"<notebooks/(\w\d)_", tree))
         assert f"](../quizzes/{page.name})" in LECTURES
         assert f"](quizzes/{page.name})" in WEEKS

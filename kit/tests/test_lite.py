@@ -9,10 +9,19 @@ import nbformat
 import pytest
 
 from kit import lite, site
+from tests.support.checkout import text
 from tools import lab
 from tools.setting import NOTEBOOKS
 
-from .in_browser import FILES, PAGE, RUNNING, cells
+FILES = lite.contents()
+RUNNING = sorted(name for name in FILES if name.endswith(".ipynb"))
+PAGE = text("kit/pages/in_the_browser.md")
+
+
+def cells(name, kind):
+    """All cells of one kind of a notebook there, as one text."""
+    found = nbformat.reads(FILES[name], as_version=4).cells
+    return "\n".join(cell.source for cell in found if cell.cell_type == kind)
 
 
 def test_a_copy_is_that_of_make_lab_with_two_cells_in_front():
@@ -37,7 +46,7 @@ def test_each_link_in_the_browser_leads_to_a_file_that_lies_there():
     for name in FILES:
         if name.endswith((".ipynb", ".md")):
             said = cells(name, "markdown") if name in RUNNING else FILES[name].decode()
-            for _, target, _ in site.LINK.findall(said):
+            for _, target in lite.LINK.findall(said):
                 count += 1
                 path = Path(os.path.normpath(Path(name).parent / target)).as_posix()
                 assert path in FILES, f"{name}: {target}"

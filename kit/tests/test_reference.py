@@ -7,34 +7,26 @@ from performer_course import attention, recurrent
 from tools.setting import ROOT
 
 
-class Site:
-    """One that links one work, as Markdown."""
-
-    def linked(self, text, here):
-        return text.replace("Choromanski et al.", "[Choromanski](../notebooks/references.md#c)")
-
-
 def page(thing):
-    return "\n".join(reference.rendered(Site(), inspect.getdoc(thing).split("\n")))
+    return "\n".join(reference.rendered(inspect.getdoc(thing).split("\n")))
 
 
 def test_arguments_and_labels_begin_a_line_of_their_own():
     said = ["Said: so. Cost: O(L);", "memory, of a chunk: 1.", "q, k: keys.", "Source: a."]
-    assert reference.rendered(Site(), said)[1::2] == [
+    assert reference.rendered(said)[1::2] == [
         *("Said: so.", "Cost: O(L); memory, of a chunk: 1.", "q, k: keys.", "Source: a."),
     ]
 
 
-def test_names_and_works_are_links_and_other_signs_stay_as_they_are():
+def test_names_are_links_and_other_signs_stay_as_they_are():
     said = page(attention.favor_attention)
     assert r"\ :py:obj:`naive.favor_attention`\ " in said
-    assert r"\ `Choromanski <../notebooks/references.html#c>`__\ " in said
-    assert reference.words(Site(), "|q'| ≤ b's,\n Σ_{j≤i}") == r"\|q′\| ≤ b's, Σ\_{j≤i}"
+    assert reference.words("|q'| ≤ b's,\n Σ_{j≤i}") == r"\|q′\| ≤ b's, Σ\_{j≤i}"
 
 
 def test_an_example_and_a_block_of_formulas_keep_their_lines():
     assert ">>> rows.ravel()\narray([1., 2., 5.])\n" in page(recurrent.recurrence)
-    found = reference.rendered(Site(), ["Said.", "", "    S ← aS,", "    u = v"])
+    found = reference.rendered(["Said.", "", "    S ← aS,", "    u = v"])
     assert "\n".join(found).startswith("\nSaid.\n\n::\n\n    S ← aS,\n    u = v\n")
 
 

@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 
 from kit import npm
+from kit.pdf import READY
 
 PATIENCE = 120_000  # milliseconds for one thing that a page does
 STANDARD = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -11,11 +12,6 @@ AXE = """async ([tags, patience]) => {
     const said = await Promise.race([late, axe.run({runOnly: {type: 'tag', values: tags}})]);
     return said.violations.map(
         found => found.id + ': ' + found.nodes.map(node => node.html.slice(0, 120)).join(' | '));
-}"""
-READY = """async () => {
-    if (document.querySelector('.math, mjx-container')) await window.MathJax.startup.promise;
-    await document.fonts.ready;
-    return true;
 }"""
 
 

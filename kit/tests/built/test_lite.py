@@ -25,13 +25,14 @@ from packaging.utils import canonicalize_name as canonical
 
 from kit import lite, npm
 from kit.chromium import served
-from kit.tests.in_browser import FILES, PAGE, RUNNING, cells
+from kit.tests.test_lite import FILES, PAGE, RUNNING, cells
 from tests.support.checkout import text
 from tools.setting import ROOT
 
 from .browser import PATIENCE
 
-SERVER = f"https://cdn.jsdelivr.net/pyodide/v{npm.PINS['pyodide']}/full/"
+PYODIDE = json.loads(text("kit/package.json"))["dependencies"]["pyodide"]
+SERVER = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE}/full/"
 TYPES = {".json": "application/json", ".mjs": "text/javascript", ".wasm": "application/wasm"}
 START = "my/00_start_here.ipynb"
 WHOLE = 600_000  # milliseconds for Python to start, and for all cells of a lesson
@@ -112,7 +113,7 @@ def test_the_kernel_loads_the_pyodide_that_the_page_names(address, lock):
     scripts = " ".join(p.read_text(encoding="utf-8") for p in extension.glob("static/*.js"))
     found = set(re.findall(r"https?://[^\"'` ]*/pyodide\.m?js", scripts))
     assert found == {f"{SERVER}pyodide.mjs"}
-    names = {"Python": lock["info"]["python"], "Pyodide": npm.PINS["pyodide"]}
+    names = {"Python": lock["info"]["python"], "Pyodide": PYODIDE}
     for name in ("NumPy", "SciPy", "scikit-learn"):
         names[name] = lock["packages"][name.lower()]["version"]
     for name, number in names.items():

@@ -7,8 +7,11 @@ import unicodedata
 from urllib.parse import quote, unquote
 
 import pytest
+from docutils import nodes
+from docutils.utils import new_document
+from sphinx import addnodes
 
-from kit import handouts, lectures, pdf, site
+from kit import handouts, lectures, links, pdf, site
 from kit.chromium import served
 from tools.lesson import ANSWER, paths, questions, read
 from tools.setting import ROOT
@@ -51,6 +54,10 @@ FOCUS = """async () => {
     };
 }"""
 
+LESSON = "notebooks/04_random_fourier_features"
+LABELS = {"04 §3, Signs": (LESSON, None), "04 §99": (LESSON, None), "04 §3": (LESSON, "top")}
+FILES = {"a file": "../Makefile#all", "a folder": "../tests"}
+FILES |= {"first page": "../README.md", "gone": "05_gone.ipynb"}
 OPEN = "document.querySelectorAll('article details').forEach(fold => { fold.open = true; })"
 
 
@@ -208,6 +215,32 @@ def test_every_link_within_the_site_leads_to_a_file_and_to_a_place_in_it(pages):
                 dead.append(f"{page}: {target}")
     assert dead == []
     assert count > 5000
+
+
+def test_prose_is_led_what_is_apart_stays_and_a_file_that_is_not_there_keeps_its_words(pages):
+    name, page = "04_random_fourier_features.ipynb", new_document("")
+    apart = (nodes.title, nodes.literal, nodes.math, nodes.literal_block, nodes.reference)
+    page += [kind("lesson 04", "lesson 04") for kind in (*apart, nodes.paragraph, nodes.strong)]
+    page += nodes.container("", nodes.paragraph("", "lesson 04"), classes=["cell_output"])
+    page += [nodes.literal("", name)]
+    page += nodes.paragraph("", "", *map(nodes.Text, ("of exercise", "\n", "04.2.")))
+    for label, to in LABELS.items():
+        page += nodes.paragraph("", "", links.link([nodes.Text(label)], "", *to))
+    for label, file in FILES.items():
+        page += nodes.paragraph("", "", xref := links.link([nodes.Text(label)], "", file, ""))
+        xref["refdomain"] = None
+    links.put(site.Site(), page, "notebooks/09_positive_features")
+    found = [*page.findall(addnodes.pending_xref)]
+    assert [(x.astext(), x["reftarget"], x["reftargetid"]) for x in found] == [
+        *[("lesson 04", LESSON, None)] * 2,
+        (name, LESSON, None),
+        ("exercise\n04.2", LESSON.replace("/", "/exercises/"), "exercise-04-2"),
+        ("04 §3, Signs", LESSON, "section-04-3"),
+        *[(label, *to) for label, to in LABELS.items()][1:],
+        ("first page", "index", None),
+        ("gone", "05_gone.ipynb", None),
+    ]
+    assert "a file\n\na folder" in page.astext()
 
 
 def test_the_pages_of_the_package_have_shapes_links_and_their_source(pages):
