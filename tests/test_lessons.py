@@ -255,6 +255,21 @@ def test_15_where_neighbours_are_pairs_one_head_has_dense_features_below_the_mea
         assert np.flatnonzero(found < 1).tolist() == [4]
 
 
+def test_15_the_inverse_decides_whether_nystrom_follows_a_head():
+    lesson, (q, k, v) = defined("15", attention=attention), data.antibody_heads()
+    exact = attention.softmax_attention(q, k, v)
+    for landmarks in (16, 24, 32, 48):
+        found = (
+            lesson["nystrom"](q, k, v, landmarks, f) for f in (np.linalg.pinv, lesson["six_steps"])
+        )
+        pinv, steps = (compare.normalised_error(x, exact, v) for x in found)
+        assert steps.max() < 0.5 < np.median(pinv) if landmarks > 16 else steps.max() < 0.7
+    assert (
+        printed("15", "six steps, below trained of section 4 on", "on all six antibody heads")[0]
+        == 6
+    )
+
+
 def test_15_neighbours_turned_are_the_pairs_of_the_paper():
     """(x₁, x₂) of place p is turned by p ω, Su et al. (2021), eq. 34, in the lesson's sense."""
     x = np.random.default_rng(0).normal(size=(3, 9, 16))
