@@ -148,6 +148,16 @@ def test_which_exact_layers_bring_a_digit_back(exact, low, high):
     assert (np.mean(found) > math.log(10)) == (low > 1)
 
 
+def test_features_in_all_layers_beat_a_window_of_their_memory_but_not_on_the_reference():
+    nats = {(x["method"], x["window"]): float(x["nats"]) for x in table("nats") + table("kinds")}
+    windows = [window for method, window in nats if method == f"{NEAR}, trained 0"]
+    less = {w: nats["window 96 + 4", w] - nats[f"{NEAR}, trained 0", w] for w in windows}
+    assert (len(less), sum(x > 0 for x in less.values())) == (12, 10)
+    for kind in {w.split()[0] for w in windows}:
+        gain = np.mean([x for w, x in less.items() if w.startswith(kind)])
+        assert (gain > 0.04) == (kind != "technical")
+
+
 @pytest.mark.parametrize("seed", "01")
 def test_projections_regain_half_where_they_learned_less_elsewhere_and_no_pass_key(seed):
     """And 256 keys, untrained, have the lower loss in each window."""
