@@ -703,6 +703,10 @@ within, beyond = (
 )
 for name in by_position:
     print(f"{name:21} positions trained {within[name]:.2f}, beyond {beyond[name]:.2f} bits")
+for w in (8, 16, 24, WINDOW):
+    own = functools.partial(by_window, w=w, mean=False)
+    b = each_bit(longer[SEEDS[0]], {}, own, x, y)[:, WINDOW:].mean()
+    print(f"window of {w:2} keys     {'':22}beyond {b:.2f} bits")
 show(
     fig,
     alt=f"Bits per character against the position in a window of {2 * WINDOW}, of which {WINDOW} were trained. "
@@ -757,10 +761,10 @@ show(
 # of its training. Lesson 16 trains twenty times as long, and there 64 directions keep less.
 #
 # Two things surprised me. Beyond the positions that were trained softmax goes from 2.86 to 3.91 bits, worse than the
-# 3.76 of mean(V), and the Performer does much the same. A window of four keys only goes from 2.92 to 3.25. It meets the
-# same new positions, but no key more than three letters away, so most of the damage seems to come from keys farther
-# away than in training. And fewer bits are not better lines: from both places where they write, the window of four soon
-# writes nothing but spaces, the Performer from one, softmax from neither. Two places are too few to say how often that
-# happens; the bits decide. I did not try another text, a decoder that reads so far that the states pay off, other rates
-# for the first 600 steps, fine-tuned windows, more than 80 steps of fine-tuning, or fine-tuning with 16 or 256
-# directions.
+# 3.76 of mean(V), and the Performer does much the same. A window of four keys only goes from 2.92 to 3.25. Distance is
+# not the cause, because windows of 24 and 32 keys, none of them farther away than in training, are as bad as softmax:
+# at new positions even keys at trained distances mislead, and the fewer there are, the less. And fewer bits are not
+# better lines: from both places where they write, the window of four soon writes nothing but spaces, the Performer from
+# one, softmax from neither. Two places are too few to say how often that happens; the bits decide. I did not try
+# another text, a decoder that reads so far that the states pay off, other rates for the first 600 steps, fine-tuned
+# windows, more than 80 steps of fine-tuning, or fine-tuning with 16 or 256 directions.
