@@ -16,7 +16,6 @@ import argparse
 import json
 import math
 import os
-import platform
 import subprocess
 import sys
 import time
@@ -25,17 +24,12 @@ import warnings
 from pathlib import Path
 from unittest import mock
 
-for name in ("OMP", "OPENBLAS", "MKL"):
-    os.environ[f"{name}_NUM_THREADS"] = "1"
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
-ASKED = [name for name in ("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE") if name in os.environ]
-if ASKED:  # what holds NumPy back holds back the peers, each by its own name for it
-    os.environ |= {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
-    os.environ["MKL_ENABLE_INSTRUCTIONS"] = "AVX2"
-    os.environ["XLA_FLAGS"] += " --xla_cpu_max_isa=AVX2"
+import harness
+
+harness.one_core()
 
 import numpy as np  # noqa: E402
-from threadpoolctl import threadpool_info  # noqa: E402
+from harness import ASKED, cells, environment, interleaved, pin, progress  # noqa: E402
 
 from performer_course.attention import (  # noqa: E402
     absorb,
@@ -45,7 +39,6 @@ from performer_course.attention import (  # noqa: E402
     softmax_attention,
 )
 
-HERE = Path(__file__).parent
 HEADS, D, M = 8, 64, 256
 LENGTHS = (1024, 2048, 4096, 8192, 16384)
 LONG = (32768, 65536)
@@ -56,69 +49,6 @@ FLOORS = {  # (what, at which L): at least this many times our time
     ("performer-pytorch", 8192): 4.5,
     ("Google's form, JAX", 8192): 2.2,
 }
-
-
-def progress(items, what):
-    """`items`, with a bar where tqdm is installed."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return items
-    return tqdm(items, desc=what)
-
-
-def pin():
-    """This process on one core, where the system can."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-
-
-def numpy_blas():
-    """What threadpoolctl says of NumPy's BLAS; empty where it knows none."""
-    found = (lib for lib in threadpool_info() if "numpy" in lib["filepath"])
-    return next((lib for lib in found if lib["user_api"] == "blas"), {})
-
-
-def numpy_exp():
-    """The instructions that NumPy has chosen for exp in float32, by NumPy's name for them."""
-    chosen = np.lib.introspect.opt_func_info(func_name="^exp$", signature="float32")
-    return next(iter(chosen["exp"].values()))["current"]
-
-
-def instruction_set(exp, architecture):
-    """Which vectors are in use, AVX-512, AVX2 or others: in NumPy's exp, and in its BLAS."""
-    if exp.startswith(("X86_V4", "AVX512")) or architecture in {
-        "SkylakeX",
-        "Cooperlake",
-        "SapphireRapids",
-    }:
-        return "AVX-512"
-    return "AVX2" if exp.startswith(("X86_V3", "AVX2", "FMA3")) else "others"
-
-
-def environment():
-    """What a timing depends on."""
-    blas, exp = numpy_blas(), numpy_exp()
-    info = next(Path("/proc").glob("cpuinfo"), None)
-    lines = info.read_text().splitlines() if info else []
-    model = next((line.partition(":")[2].strip() for line in lines if "model name" in line), "")
-    found = {
-        "CPU": model or platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "BLAS": " ".join(str(blas.get(x)) for x in ("internal_api", "version", "architecture")),
-        "NumPy's exp": exp,
-        "instruction set": instruction_set(exp, blas.get("architecture")),
-        "load at the start": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
-    }
-    if (found["load at the start"] or 0) > 2:
-        print("WARNING: other programs are running (load above 2); these times are no record")
-    found |= {name: os.environ[name] for name in ASKED}
-    for name in ("torch", "jax"):
-        module = sys.modules.get(name)
-        found[name] = module.__version__ if module else "absent"
-    return found
 
 
 def inputs(L, seed=0):
@@ -268,20 +198,6 @@ def present(candidates):
     return found
 
 
-def interleaved(runs, calls):
-    """Median CPU seconds of each call, one after the other in each round; a first one to warm.
-
-    Each round has an order of its own: a call right after another finds that one's data in cache.
-    """
-    seconds, order = {name: [] for name in calls}, np.random.default_rng(0)
-    for _ in range(runs + 1):
-        for name in order.permutation(list(calls)):
-            start = time.process_time()
-            calls[name]()
-            seconds[name].append(time.process_time() - start)
-    return {name: float(np.median(times[1:])) for name, times in seconds.items()}
-
-
 def times(candidates, lengths, runs, longest):
     """Seconds by L and candidate; `longest` says up to which L one is asked."""
     found = {}
@@ -391,12 +307,6 @@ def pool(runs):
 # Report
 
 
-def exponent(seconds):
-    """The slope of log time against log L from 2048 on."""
-    pairs = [(L, by[OURS]) for L, by in seconds.items() if L >= 2048]
-    return float(np.polyfit(*np.log(np.array(pairs)).T, 1)[0])
-
-
 def floors(found):
     """(what, found, wanted, met) for each floor; found and met are None where a peer is absent."""
     seconds, causal, decode = found["all-to-all"], found["causal"], found["decoding"][65536]
@@ -425,7 +335,7 @@ def floors(found):
     ceilings = [
         ("ours over GEMM + exp, L = 8192", over["all-to-all"], 1.25),
         ("ours, causal, over GEMM + exp, L = 8192", over["causal"], 1.7),
-        ("growth exponent from 2048 tokens on", exponent(seconds), 1.05),
+        ("growth exponent from 2048 tokens on", harness.exponent(seconds, OURS, 2048), 1.05),
         ("scratch, MiB", max(largest), 4),
     ]
     return [
@@ -442,18 +352,17 @@ def report(found):
         names = list(dict.fromkeys(name for by in by_length.values() for name in by))
         lines += ["", f"{table + ', ms a head':28}" + "".join(f"{L:>10}" for L in by_length)]
         for name in names:
-            row = (by_length[L].get(name) for L in by_length)
-            cells = ("–" if x is None else f"{1e3 * x / HEADS:.2f}" for x in row)
-            lines.append(f"{name:28}" + "".join(f"{cell:>10}" for cell in cells))
+            row = (by.get(name) for by in by_length.values())
+            row = (x and 1e3 * x / HEADS for x in row)
+            lines.append(f"{name:28}{cells(row)}")
         lines += [f"{'times ours':28}"]
         for name in names[1:]:
             row = ((by.get(name), by.get(OURS)) for by in by_length.values())
-            cells = ("–" if x is None or y is None else f"{x / y:.2f}" for x, y in row)
-            lines.append(f"{name:28}" + "".join(f"{cell:>10}" for cell in cells))
+            lines.append(f"{name:28}{cells(x and y and x / y for x, y in row)}")
     lines += ["", "scratch, MiB"]
     for name, by in found["memory"].items():
-        cells = (f"{L}: {'–' if x is None else format(x, '.1f')}" for L, x in by.items())
-        lines.append(f"{name:28}  " + "   ".join(cells))
+        row = (f"{L}: {'–' if x is None else format(x, '.1f')}" for L, x in by.items())
+        lines.append(f"{name:28}  " + "   ".join(row))
     lines += ["", "decoding, µs a token"]
     lines += [
         f"{L:>8}  " + "   ".join(f"{n}: {x:.0f}" for n, x in by.items())
@@ -471,13 +380,6 @@ def report(found):
 
 def draw(found):
     """Time and memory over L, log-log, one line a candidate."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from performer_course.teaching.figures import COLORS
-
     times_by = {}
     for L, by in found["all-to-all"].items():
         for name, seconds in by.items():
@@ -486,25 +388,20 @@ def draw(found):
         name: [(L, x) for L, x in by.items() if x is not None]
         for name, by in found["memory"].items()
     }
-    names = [*ALL_TO_ALL, f"{OURS}, causal"]
-    styles = {
-        name: {"color": COLORS[i % len(COLORS)], "marker": "osDv^*P"[i]}
-        for i, name in enumerate(names)
-    }
     for lines, label, name, lengths in (
         (times_by, "milliseconds per head, one core", "time", (*LENGTHS, *LONG)),
         (scratch_by, "scratch memory, MiB", "memory", (4096, 16384, 65536)),
     ):
-        fig, ax = plt.subplots(figsize=(9, 5))
-        for what, points in lines.items():
-            at, values = zip(*points, strict=True)
-            values = [max(value, 0.1) for value in values]  # what a process's size can tell
-            ax.plot(at, values, **styles[what], label=what)
-        ax.set(xscale="log", yscale="log", xlabel="tokens", ylabel=label)
-        ax.set_xticks(lengths, labels=[f"{L // 1024}k" for L in lengths])
-        ax.tick_params(which="minor", labelbottom=False)
+        fig, ax, colors = harness.canvas(9, 5)
+        for i, what in enumerate([*ALL_TO_ALL, f"{OURS}, causal"]):
+            if what in lines:
+                at, values = zip(*lines[what], strict=True)
+                values = [max(value, 0.1) for value in values]  # what a process's size can tell
+                style = {"color": colors[i % len(colors)], "marker": "osDv^*P"[i]}
+                ax.plot(at, values, **style, label=what)
+        harness.over_length(ax, lengths, label)
         ax.legend(fontsize=13, loc="upper left", bbox_to_anchor=(1, 1))
-        fig.savefig(HERE / f"attention_{name}.png", dpi=120, metadata={"Software": None})
+        harness.save(fig, f"attention_{name}")
 
 
 def measure(runs, quick):
@@ -526,8 +423,7 @@ def measure(runs, quick):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=5, help="rounds of each timing")
+    parser = harness.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer lengths")
     parser.add_argument("--scratch", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--pool", type=int, help=argparse.SUPPRESS)
@@ -539,15 +435,14 @@ def main():
     elif chosen.pool:
         print(json.dumps(pool(chosen.pool)))
     else:
-        if ASKED and instruction_set(numpy_exp(), numpy_blas().get("architecture")) != "AVX2":
+        if ASKED and environment()["instruction set"] != "AVX2":
             raise SystemExit(f"{' and '.join(ASKED)} did not bring NumPy and its BLAS to AVX2")
         found = measure(chosen.runs, chosen.quick)
         print(report(found))
         found["floors"] = [
             dict(zip(("what", "found", "wanted", "met"), row, strict=True)) for row in floors(found)
         ]
-        record = "attention_avx2.json" if ASKED else "attention.json"
-        (HERE / record).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        harness.write(found, "attention_avx2" if ASKED else "attention")
         if not ASKED:
             draw(found)
 

@@ -7,66 +7,22 @@ clock, with a pause before each call in which BLAS's workers go to sleep. Writes
 and fourier.png beside this file.
 """
 
-import argparse
-import json
 import os
-import platform
 import time
-from pathlib import Path
 from unittest import mock
 
+import harness
 import numpy as np
+from harness import environment, interleaved, progress
 from sklearn.kernel_approximation import RBFSampler
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from performer_course import features, kernels, projections
 
-HERE = Path(__file__).parent
 N, D, R = 100_000, 64, 1024
 SIZES = (64, 128, 256, 512, 1024)
 PAUSE = 0.08  # seconds
 FLOOR = 2.5  # times RBFSampler, into an array that is kept, on one thread
-
-
-def progress(items, what):
-    """`items`, with a bar where tqdm is installed."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return items
-    return tqdm(items, desc=what)
-
-
-def environment(threads):
-    """What a timing depends on."""
-    info = next(Path("/proc").glob("cpuinfo"), None)
-    lines = info.read_text().splitlines() if info else []
-    model = next((line.partition(":")[2].strip() for line in lines if "model name" in line), "")
-    blas = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
-    blas = max(blas, key=lambda lib: "numpy" in lib["filepath"], default={})
-    return {
-        "CPU": model or platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "threads": threads,
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "BLAS": f"{blas.get('internal_api')} {blas.get('version')} {blas.get('architecture')}",
-        "load at the start": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
-        "OPENBLAS_CORETYPE": os.environ.get("OPENBLAS_CORETYPE", "unset"),
-    }
-
-
-def interleaved(candidates, runs, clock, pause):
-    """Median seconds of each candidate, one after the other in each of `runs` rounds."""
-    seconds = {name: [] for name in candidates}
-    for _ in progress(range(runs + 1), "timing"):
-        for name, call in candidates.items():
-            time.sleep(pause)
-            start = clock()
-            result = call()
-            seconds[name].append(clock() - start)
-            del result
-    return {name: float(np.median(times[1:])) for name, times in seconds.items()}
 
 
 def candidates(x, size, out):
@@ -110,15 +66,14 @@ def measure(runs):
     found = {"runs": runs, "size": {"n": N, "d": D, "features": R, "dtype": "float32"}}
     found["errors"] = {size: errors(size) for size in progress(SIZES, "errors")}
     with threadpool_limits(1), mock.patch.dict(os.environ, OMP_NUM_THREADS="1"):
-        found["one thread"] = environment(1)
+        found["one thread"] = environment() | {"threads": 1}
         found["seconds"] = {
-            size: interleaved(candidates(x, size, out), runs, time.process_time, 0.0)
-            for size in SIZES
+            size: interleaved(runs, candidates(x, size, out)) for size in progress(SIZES, "timing")
         }
     threads = max((lib["num_threads"] for lib in threadpool_info()), default=1)
-    found["all threads"] = environment(threads)
+    found["all threads"] = environment() | {"threads": threads}
     found["seconds, all threads"] = interleaved(
-        candidates(x, R, out), runs, time.perf_counter, PAUSE
+        runs, candidates(x, R, out), time.perf_counter, PAUSE
     )
     return found
 
@@ -160,20 +115,13 @@ def report(found):
 
 def draw(found):
     """Error against time, one line a method, one point a number of features."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from performer_course.teaching import figures
-
-    fig, ax = plt.subplots(figsize=(8, 5))
+    fig, ax, colors = harness.canvas(8, 5)
     lines = (
         ("RBFSampler.transform", "RBFSampler.transform", "scikit-learn RBFSampler", "o"),
         ("fourier", "fourier", "fourier, independent rows", "s"),
         ("fourier, orthogonal", "fourier", "fourier, orthogonal rows", "^"),
     )
-    for color, (error, timed, label, marker) in zip(figures.COLORS, lines, strict=False):
+    for color, (error, timed, label, marker) in zip(colors, lines, strict=False):
         seconds = [1e3 * found["seconds"][size][timed] for size in SIZES]
         rms = [found["errors"][size][error] for size in SIZES]
         ax.plot(seconds, rms, marker=marker, color=color, label=label)
@@ -184,15 +132,13 @@ def draw(found):
     ax.set_xlabel(f"milliseconds for {N:,} points, one core", size=15)
     ax.set_ylabel("RMS error of the kernel", size=15)
     ax.legend(fontsize=14, title="64 … 1024 features, left to right", title_fontsize=13)
-    fig.savefig(HERE / "fourier.png", dpi=120, metadata={"Software": None})
+    harness.save(fig, "fourier")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=9, help="rounds of each timing")
-    found = measure(parser.parse_args().runs)
+    found = measure(harness.parser(__doc__, runs=(9, "rounds of each timing")).parse_args().runs)
     print(report(found))
-    (HERE / "fourier.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    harness.write(found, "fourier")
     draw(found)
 
 

@@ -8,20 +8,13 @@ blocks and the vocabulary, after a cache of random keys. PyTorch's scaled_dot_pr
 where it is installed, has the same q, k, v. Writes language.json beside this file.
 """
 
-import argparse
-import json
-import sys
-from pathlib import Path
-
+import harness
 import numpy as np
-from attention import environment, interleaved, pin
+from harness import environment, interleaved, pin
 from threadpoolctl import threadpool_limits
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
-
-from performer_course import near_far  # noqa: E402
-from performer_course.models import language  # noqa: E402
+from performer_course import near_far
+from performer_course.models import language
 
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
 NEAR = {"band": 63, "sinks": 4}
@@ -42,19 +35,8 @@ class Window:
 
 
 def sdpa():
-    """attend(q, k, v) by PyTorch, causal if there are many queries; None without it."""
-    try:
-        import torch
-    except ImportError:
-        return None
-    torch.set_num_threads(1)
-    function = torch.nn.functional.scaled_dot_product_attention
-
-    def attend(q, k, v):
-        q, k, v = (torch.from_numpy(x)[None] for x in (q, k, v))
-        return function(q, k, v, is_causal=q.shape[2] > 1, enable_gqa=True)[0].numpy()
-
-    return attend
+    """PyTorch's attention, causal if there are many queries."""
+    return harness.sdpa(is_causal=lambda q: q.shape[1] > 1, enable_gqa=lambda q: True)
 
 
 def prefill(weights, L, runs):
@@ -69,8 +51,8 @@ def prefill(weights, L, runs):
         "window and sinks": lambda: near_far.near_field(q, k, v, causal=True, **NEAR),
     }
     if torch:
-        np.testing.assert_allclose(torch(q, k, v), methods["exact"](), atol=1e-4)
-        methods["PyTorch's SDPA"] = lambda: torch(q, k, v)
+        np.testing.assert_allclose(torch(12, q, k, v), methods["exact"](), atol=1e-4)
+        methods["PyTorch's SDPA"] = lambda: torch(12, q, k, v)
     return {name: 30 * time for name, time in interleaved(runs, methods).items()}
 
 
@@ -94,7 +76,7 @@ def decoding(weights, L, runs):
 
     methods = {"exact": lambda: exact(0, *new), "window and sinks": lambda: window.follow(*new)}
     if torch:
-        methods["PyTorch's SDPA"] = lambda: torch(new[0], k, v)
+        methods["PyTorch's SDPA"] = lambda: torch(0, new[0], k, v)
     times = {name: 30 * t for name, t in interleaved(8 * runs, methods).items()}
     vocabulary = weights["token_embd.weight"]
     whole = {
@@ -121,9 +103,7 @@ def report(found):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=5, help="rounds of each timing")
-    chosen = parser.parse_args()
+    chosen = harness.parser(__doc__).parse_args()
     weights = language.load(language.find())
     pin()
     sdpa()  # so that the environment names its version
@@ -133,7 +113,7 @@ def main():
             found["prefill"][str(L)] = prefill(weights, L, chosen.runs)
             found["decoding"][str(L)] = decoding(weights, L, chosen.runs)
     print(report(found))
-    (HERE / "language.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    harness.write(found, "language")
 
 
 if __name__ == "__main__":

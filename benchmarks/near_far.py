@@ -7,20 +7,17 @@ of CPU time; memory is the peak that NumPy allocates beyond the result. Writes n
 near_far.png beside this file.
 """
 
-import argparse
-import json
 import math
 import tracemalloc
-from pathlib import Path
 
+import harness
 import numpy as np
-from attention import environment, interleaved, pin, progress
+from harness import cells, environment, interleaved, pin, progress
 from threadpoolctl import threadpool_limits
 
 from performer_course.attention import softmax_attention
 from performer_course.near_far import near_field
 
-HERE = Path(__file__).parent
 D, BAND = 64, 64
 LENGTHS = (1024, 2048, 4096, 8192, 16384, 32768, 65536)
 
@@ -69,14 +66,9 @@ def measure(runs, lengths):
         }
         found["seconds"][L] = interleaved(runs, calls)
         found["MiB"][L] = {name: peak(call) for name, call in calls.items()}
-    found["exponents"] = {name: exponent(found["seconds"], name) for name in CANDIDATES}
+    slopes = {name: harness.exponent(found["seconds"], name, 4096) for name in CANDIDATES}
+    found["exponents"] = slopes
     return found
-
-
-def exponent(seconds, name):
-    """The slope of log time against log L from 4096 tokens on."""
-    pairs = [(L, by[name]) for L, by in seconds.items() if L >= 4096 and name in by]
-    return float(np.polyfit(*np.log(np.array(pairs)).T, 1)[0]) if len(pairs) > 1 else None
 
 
 def floors(found):
@@ -95,11 +87,10 @@ def report(found):
         lines += ["", f"{unit:24}" + "".join(f"{L:>10}" for L in found[table])]
         for name in CANDIDATES:
             row = (by.get(name) for by in found[table].values())
-            cells = ("–" if x is None else f"{factor * x:.2f}" for x in row)
-            lines.append(f"{name:24}" + "".join(f"{cell:>10}" for cell in cells))
+            lines.append(f"{name:24}{cells(x and factor * x for x in row)}")
     lines += ["", "growth exponent from 4096 tokens on"]
     for name, slope in found["exponents"].items():
-        lines.append(f"{name:24}" + ("–" if slope is None else f"{slope:.2f}").rjust(10))
+        lines.append(f"{name:24}{cells([slope])}")
     lines += ["", f"{'ceiling':44}{'found':>10}{'wanted':>10}"]
     for what, value, wanted in floors(found):
         shown = "–" if value is None else f"{value:.2f}" + " MISSED" * (value > wanted)
@@ -110,31 +101,21 @@ def report(found):
 
 def draw(found):
     """Time and scratch over L, log-log, one line a candidate."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from performer_course.teaching.figures import COLORS
-
-    fig, axes = plt.subplots(1, 2, figsize=(13, 5))
+    fig, axes, colors = harness.canvas(13, 5, columns=2)
     for ax, table, factor, label in (
         (axes[0], "seconds", 1e3, "milliseconds, one head, one core"),
         (axes[1], "MiB", 1, "scratch memory, MiB"),
     ):
-        for name, color, marker in zip(CANDIDATES, COLORS, "osDv^", strict=False):
+        for name, color, marker in zip(CANDIDATES, colors, "osDv^", strict=False):
             points = [(L, factor * by[name]) for L, by in found[table].items() if name in by]
             ax.plot(*zip(*points, strict=True), color=color, marker=marker, label=name)
-        ax.set(xscale="log", yscale="log", xlabel="tokens", ylabel=label)
-        ax.set_xticks(list(found[table]), labels=[f"{L // 1024}k" for L in found[table]])
-        ax.tick_params(which="minor", labelbottom=False)
+        harness.over_length(ax, list(found[table]), label)
     axes[1].legend(fontsize=13, loc="upper left", bbox_to_anchor=(1, 1))
-    fig.savefig(HERE / "near_far.png", dpi=110, metadata={"Software": None})
+    harness.save(fig, "near_far", dpi=110)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=5, help="rounds of each timing")
+    parser = harness.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer lengths")
     chosen = parser.parse_args()
     with threadpool_limits(1):
@@ -142,7 +123,7 @@ def main():
     print(report(found))
     if chosen.quick:
         return
-    (HERE / "near_far.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    harness.write(found, "near_far")
     draw(found)
 
 

@@ -6,14 +6,13 @@
 seconds of all runs. Needs the extra `torch`; writes pytorch.json beside this file.
 """
 
-import argparse
 import json
 import time
-from pathlib import Path
 
+import harness
 import numpy as np
 import torch
-from attention import environment, pin, progress
+from harness import environment, pin, progress
 from torch.nn.functional import scaled_dot_product_attention
 
 from performer_course.pytorch import DeltaAttention, FavorAttention, NearFarAttention
@@ -45,16 +44,13 @@ def times(causal, runs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=5, help="rounds of each timing")
-    runs = parser.parse_args().runs
+    runs = harness.parser(__doc__).parse_args().runs
     pin()
     torch.set_num_threads(1)
     found = {"runs": runs, "environment": environment()}
     found |= {kind: times(kind == "causal", runs) for kind in ("all-to-all", "causal")}
-    text = json.dumps(found, indent=1) + "\n"
-    (Path(__file__).parent / "pytorch.json").write_text(text, encoding="utf-8")
-    print(text)
+    harness.write(found, "pytorch")
+    print(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

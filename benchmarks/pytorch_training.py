@@ -6,13 +6,12 @@ Two blocks, width 64, 4 heads, 256 characters at a time; beside PyTorch's own at
 alone, mean(V), and counts. Needs the extra `torch`; writes pytorch_training.json beside this file.
 """
 
-import argparse
 import json
-from pathlib import Path
 
+import harness
 import numpy as np
 import torch
-from attention import environment, progress
+from harness import environment, progress
 from pytorch import WAYS
 from torch import nn
 from torch.nn.functional import cross_entropy
@@ -82,15 +81,12 @@ def counted():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=200, help="of each training")
-    steps = parser.parse_args().steps
+    steps = harness.parser(__doc__, steps=(200, "of each training")).parse_args().steps
     found = {"steps": steps, "environment": environment(), "count": counted(), "trained": {}}
     for name in progress(list(WAYS), "training"):
         found["trained"][name] = [trained(WAYS[name], steps, seed)[1] for seed in (0, 1)]
-    text = json.dumps(found, indent=1) + "\n"
-    (Path(__file__).parent / "pytorch_training.json").write_text(text, encoding="utf-8")
-    print(text)
+    harness.write(found, "pytorch_training")
+    print(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

@@ -8,58 +8,44 @@ scaled_dot_product_attention, where it is installed, has the same q, k and v. Wr
 beside this file.
 """
 
-import argparse
-import json
 import sys
-from pathlib import Path
 
+import harness
 import numpy as np
-from attention import environment, interleaved, pin
+from harness import environment, interleaved, pin
 from threadpoolctl import threadpool_limits
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(harness.HERE.parent))
 
-from performer_course.models import speech  # noqa: E402
-from tools.record import hearing  # noqa: E402
+from performer_course.models import speech
+from tools.record import hearing
 
 
-def candidates(names, given):
+def candidates(lesson_18, given):
     """name → attend(i, q, k, v)."""
     middle = hearing.centres(given)
     found = {
-        "softmax": names["softmax"],
-        "mean(V)": names["uniform"],
-        "FAVOR+, m = 64": names["published"](64, 0),
-        "FAVOR+, m = 256": names["published"](256, 0),
+        "softmax": lesson_18.softmax,
+        "mean(V)": lesson_18.uniform,
+        "FAVOR+, m = 64": lesson_18.published(64, 0),
+        "FAVOR+, m = 256": lesson_18.published(256, 0),
     }
     for band in (8, 16, 24, 32, 64):
-        found[f"window, band {band}"] = names["window"](band)
-        found[f"window and mean(V), band {band}"] = hearing.mixed(names, given, band)
-        found[f"near and mean key, band {band}"] = names["near_and_mean_key"](band)
-    found["near and clusters, band 24"] = names["near_and_clusters"](24, middle)
+        found[f"window, band {band}"] = lesson_18.window(band)
+        found[f"window and mean(V), band {band}"] = hearing.mixed(lesson_18, given, band)
+        found[f"near and mean key, band {band}"] = lesson_18.near_and_mean_key(band)
+    found["near and clusters, band 24"] = lesson_18.near_and_clusters(24, middle)
     for m in (16, 64, 256):
-        found[f"near and features, band 24, m = {m}"] = names["near_and_features"](24, m, 0)
+        found[f"near and features, band 24, m = {m}"] = lesson_18.near_and_features(24, m, 0)
     return found
 
 
-def of_torch():
-    """PyTorch's attention of NumPy's arrays; None without it."""
-    try:
-        import torch
-    except ImportError:
-        return None
-    torch.set_num_threads(1)
-    attend = torch.nn.functional.scaled_dot_product_attention
-    return lambda i, q, k, v: attend(*(torch.from_numpy(x)[None] for x in (q, k, v)))[0].numpy()
-
-
 def measure(runs):
-    names = hearing.lesson("18_hear_a_model.py", tag="methods")
+    lesson_18 = hearing.lesson(18, tag="methods")
     weights, (asked, known) = speech.load(speech.find()), hearing.clips()
     sound, given = asked[0][0], [hearing.heads(weights, known[0])]
     q, k, v = (np.ascontiguousarray(x) for x in hearing.heads(weights, sound))
-    ways, torch = candidates(names, given), of_torch()
+    ways, torch = candidates(lesson_18, given), harness.sdpa()
     if torch is not None:
         np.testing.assert_allclose(
             torch(0, q[0], k[0], v[0]), ways["softmax"](0, q[0], k[0], v[0]), atol=1e-4
@@ -91,13 +77,11 @@ def report(found):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=7, help="rounds of each timing")
-    chosen = parser.parse_args()
+    chosen = harness.parser(__doc__, runs=(7, "rounds of each timing")).parse_args()
     with threadpool_limits(1):
         found = measure(chosen.runs)
     print(report(found))
-    (HERE / "speech.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    harness.write(found, "speech")
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ def places():
     """{place: its code and outputs} of the sections of 08 to 23 that measure, of each project, and
     of each benchmark."""
     found = {path.stem: path.read_text("utf-8") for path in (ROOT / "benchmarks").glob("*.py")}
+    del found["harness"]  # what the others share
     lessons = [path for path in NOTEBOOKS.glob("[0-2]*.ipynb") if path.stem >= "08"]
     for path in (*lessons, *NOTEBOOKS.glob("projects/solutions/*.ipynb")):
         number = path.stem.split("_")[0]

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from performer_course import projections
-from tests.support.lessons import definitions
+from tests.support.lessons import definitions, needs_training
 from tools.notebooks import NOTEBOOKS
 
-jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
-pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
+(jax,) = needs_training()
 
 LESSON = NOTEBOOKS / "a4_a_picture_from_a_state.py"
 CONSTANTS = {"GREYS", "TAGS", "D", "HIDDEN", "grey", "known", "new"}

@@ -1,7 +1,6 @@
 """The language model itself, where it was fetched: its logits, and its record asked again."""
 
 import csv
-import functools
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from performer_course.transformer import join_heads
 from tests.deep import language_logits
 from tests.exercises.test_lesson_23 import row_by_row
 from tests.support.language_model import needs_language, real_language, small_language
+from tests.support.lessons import needs_training
 from tools.record import language as record
 from tools.record import language_methods as methods
 
@@ -42,16 +42,6 @@ def test_tokens_and_logits_are_those_of_other_programs(weights):
             expected = stored[f"logits {n}"]
             assert expected.std() > 2
             np.testing.assert_allclose(found[:, : language_logits.KEPT], expected, atol=2e-3)
-
-
-@needs_language
-def test_generating_with_a_cache_and_with_a_window_follows_the_prefill(weights):
-    tokens, near = language.encode(weights, data.text()[2000:2800])[:100], methods.near(16, 4)
-    windows = functools.partial(methods.Memory, near)
-    for attend, memory in ((language.attend_exact, language.Cache), (near, windows)):
-        written = language.generate(weights, tokens, 4, memory)
-        whole = language.logits(weights, np.append(tokens, written), attend)
-        np.testing.assert_array_equal(whole[99:-1].argmax(axis=-1), written)
 
 
 @needs_language
@@ -88,12 +78,13 @@ def head():
 
 
 def test_near_keys_sinks_and_mean_keys_are_those_of_the_package(head):
-    q, k, v = head
     for mean, function in (((), near_far.near_field), ((0,), near_far.joint_attention)):
         expected = function(*head, 15, sinks=4, causal=True)
         attend = methods.near(16, 4, mean=mean)
         np.testing.assert_allclose(attend(0, *head), expected, atol=1e-6)
-        np.testing.assert_allclose(attend(0, q[:, -7:], k, v), expected[:, -7:], atol=1e-6)
+        memory = methods.Memory(attend, 0)
+        found = [memory.follow(*(x[:, p] for x in head)) for p in (slice(260), slice(260, 300))]
+        np.testing.assert_allclose(np.hstack(found), expected, atol=1e-6)
 
 
 def test_a_key_head_stays_exact_with_the_heads_that_share_it(head):
@@ -124,26 +115,20 @@ def test_queries_that_look_at_one_distant_key_are_counted_row_by_row(head):
 
 
 def test_the_loss_to_train_by_is_the_error_of_the_features(head):
-    pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
-    pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
-    from tools.record.language_trained import loss
-
+    _, trained = needs_training("tools.record.language_trained")
     rng, (q, k, v) = np.random.default_rng(5), (head[0] / 4, *head[1:])  # far keys matter
     W, chosen = [rng.normal(size=(2, 5, 9)) / 9, rng.normal(size=(2, 3, 5, 9)) / 9], [100, 250, 299]
     W_o, far = rng.normal(size=(7, 48)), {"keys": W[:1], "queries": W[1].reshape(1, 6, 5, 9)}
     outputs = (f(0, q, k, v)[:, chosen] for f in (methods.exact, methods.near(64, 4, far=far)))
     exact, found = (join_heads(x) @ W_o.T for x in outputs)
-    value = loss(W, q.reshape(2, 3, 300, 8), k, v, W_o, np.array(chosen))
+    value = trained.loss(W, q.reshape(2, 3, 300, 8), k, v, W_o, np.array(chosen))
     np.testing.assert_allclose(value, ((found - exact) ** 2).sum() / (exact**2).sum(), rtol=1e-4)
 
 
 @pytest.fixture
 def imitated(monkeypatch):
     """The recorder of projections that learn, without rounding."""
-    pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
-    pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
-    from tools.record import language_imitated
-
+    _, language_imitated = needs_training("tools.record.language_imitated")
     for name, value in {"KIND": np.float32, "PIECE": 128, "WINDOW": 7}.items():
         monkeypatch.setattr(language_imitated, name, value)
     return language_imitated

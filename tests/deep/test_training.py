@@ -8,11 +8,10 @@ import pytest
 
 from performer_course import attention, compare, projections, transformer
 from performer_course.teaching import data
-from tests.support.lessons import definitions
+from tests.support.lessons import definitions, needs_training
 from tools.notebooks import NOTEBOOKS
 
-jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
-pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
+needs_training()
 
 LESSON = NOTEBOOKS / "16_train_a_performer.py"
 CONSTANTS = {"SYMBOLS", "to_learn", "held_out", "config", "DEPTH", "HEADS", "D", "loss_of"}

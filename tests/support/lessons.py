@@ -1,9 +1,20 @@
 """A lesson's functions and constants, without its training, and what its notebook printed."""
 
 import ast
+import importlib
 from pathlib import Path
 
+import pytest
+
 from tools.lesson import read
+
+
+def needs_training(*modules: str):
+    """JAX and these modules, where lessons can be trained; elsewhere the test is skipped."""
+    for name in ("jax", "optax"):
+        why = f"trained where {name} is installed"
+        pytest.importorskip(name, reason=why, exc_type=ImportError)
+    return [importlib.import_module(name) for name in ("jax", *modules)]
 
 
 def definitions(lesson: Path, constants: set, given: dict | None = None) -> dict:

@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from performer_course import attention, projections
+from performer_course import attention
 from performer_course.models import antibody
-from performer_course.teaching import data, training
+from performer_course.teaching import training
 from tools.record.directions import RATE, ROUNDS, STEPS, attend, far, samples
-from tools.record.shared import beside, lesson_17, real_weights, write
+from tools.record.shared import beside, drawn, lesson, real_weights, recorder
 
-FILE, M, D, SEEDS = data.FOLDER / "antibody_ablation.csv", 64, 64, (0, 1)
+M, D, SEEDS = 64, 64, (0, 1)
 
 
 def log_features(q, k, W):
@@ -44,10 +44,8 @@ def divergence(params, q, k):
 def trained(given: list, seed: int) -> np.ndarray:
     """W (8, 8, 64, 65) after training from small orthogonal directions."""
     rng = np.random.default_rng([17, seed])
-    heads = antibody.BLOCKS, antibody.HEADS
-    W = np.zeros((*heads, M, D + 1), np.float32)
-    for at in np.ndindex(heads):
-        W[at][:, :-1] = 0.1 * projections.orthogonal(rng, M, D)
+    W = 0.1 * drawn(rng, (antibody.BLOCKS, antibody.HEADS), M, D)
+    W = np.insert(W, D, 0, axis=-1).astype(np.float32)
     batches = (given[n] for n in rng.integers(len(given), size=STEPS))
     params, _ = training.train(divergence, {"W": jnp.asarray(W)}, batches, STEPS, RATE)
     return np.asarray(params["W"])
@@ -66,15 +64,16 @@ def by_exponentials(W):
     return attend
 
 
-def mean_of(names: dict, draws: int):
+def mean_of(published, draws: int):
     """The mean of the outputs of so many draws of FAVOR+ with 64 directions."""
-    ways = [names["published"](M, draw) for draw in range(draws)]
+    ways = [published(M, draw) for draw in range(draws)]
     return lambda i, *given: np.mean([way(i, *given) for way in ways], axis=0, dtype=np.float32)
 
 
-def main() -> None:
-    weights, names = real_weights(), lesson_17()
-    scores, rows = names["scores"], []
+@recorder
+def main():
+    weights, lesson_17 = real_weights(), lesson(17, tag="methods")
+    scores, rows = lesson_17.scores, []
     exact = scores(weights, antibody.attend_exact)
     calibration = samples(weights, "calibration", np.random.default_rng(0), 1)
 
@@ -85,18 +84,12 @@ def main() -> None:
     for seed in SEEDS:
         W = trained(samples(weights, "training", np.random.default_rng(1 + seed), ROUNDS), seed)
         kl = np.mean([divergence({"W": W}, *qk) for qk in calibration]) / W[..., 0, 0].size
-        add("exponentials", seed, f"{kl:.3f}", by_exponentials(W))
+        add("exponentials", seed, kl, by_exponentials(W))
     W = antibody.directions().astype(np.float32)
-    kl = far(calibration, W)
-    add("trained", 0, f"{kl:.3f}", antibody.attend_trained)
+    add("trained", 0, far(calibration, W), antibody.attend_trained)
     W[..., -1] = 0
-    kl = far(calibration, W)
-    add("trained, weights taken away", 0, f"{kl:.3f}", attend(W))
+    add("trained, weights taken away", 0, far(calibration, W), attend(W))
     for draws in (1, 4, 8):
-        add(f"mean of {draws} outputs of FAVOR+, 64", 0, "", mean_of(names, draws))
-    add("FAVOR+, 512, one draw", 0, "", names["published"](8 * M, 0))
-    write(FILE, rows)
-
-
-if __name__ == "__main__":
-    main()
+        add(f"mean of {draws} outputs of FAVOR+, 64", 0, "", mean_of(lesson_17.published, draws))
+    add("FAVOR+, 512, one draw", 0, "", lesson_17.published(8 * M, 0))
+    yield "antibody_ablation.csv", rows, ".3f"

@@ -8,8 +8,9 @@ bias: what the mean of all draws still misses. The second: perplexity with some 
 for FAVOR+, in orders that chains for calibration decide.
 """
 
+import functools
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
 
 import numpy as np
 from scipy.special import softmax
@@ -18,11 +19,9 @@ from tqdm import tqdm
 
 from performer_course import attention, features
 from performer_course.models import antibody
-from performer_course.teaching import data
-from tools.record.curve import calibration, sample
-from tools.record.shared import beside, lesson_17, real_weights, write
+from tools.record.curve import calibration, of_directions
+from tools.record.shared import beside, heads, in_threads, lesson, real_weights, recorder
 
-FILE, SWAPPED = (data.FOLDER / f"antibody_{name}.csv" for name in ("anatomy", "swapped"))
 DRAWS, ANTIBODIES = 8, 4
 M = 256  # directions of the heads that are swapped
 SOME = (16, 32, 48)  # how many
@@ -92,25 +91,21 @@ def means(chains: list[tuple]) -> dict[str, np.ndarray]:
     return {name: np.mean([one[name] for one in seen], axis=0) for name in seen[0]}
 
 
-def ways(names: dict, heads: list[tuple]) -> dict[tuple[str, int], tuple[Callable, int]]:
+def ways(lesson_17: ModuleType, given: list[tuple]) -> dict[tuple, tuple[Callable, int]]:
     """{(way, features): (draw → attend, draws)}."""
-    moments, counts = sample(heads), (64, 256, 1024)
-    published, centred, of_moments = (names[n] for n in ("published", "centred", "of_moments"))
+    drawn, counts = of_directions(lesson_17, given), (64, 256, 1024)
     one = {
-        ("ELU + 1", 64): names["by_map"](features.elu_plus_one),
-        ("ReLU", 64): names["by_map"](features.relu),
-        ("Taylor, centred", 65): names["taylor"](1, True),
-        ("Taylor, centred", 2145): names["taylor"](2, True),
-        ("window of 33", 0): names["window"](16),
+        ("ELU + 1", 64): lesson_17.by_map(features.elu_plus_one),
+        ("ReLU", 64): lesson_17.by_map(features.relu),
+        ("Taylor, centred", 65): lesson_17.taylor(1, True),
+        ("Taylor, centred", 2145): lesson_17.taylor(2, True),
+        ("window of 33", 0): lesson_17.window(16),
         ("trained", 64): antibody.attend_trained,
     }
     found = {name: (lambda draw, attend=attend: attend, 1) for name, attend in one.items()}
-    for m in (*counts, 4096):
-        found["FAVOR+", m] = lambda draw, m=m: published(m, draw), DRAWS
-    for m in counts:
-        found["centred", m] = lambda draw, m=m: centred(published(m, draw)), DRAWS
-        found["dense", m] = lambda draw, m=m: of_moments(m, draw, moments), DRAWS
-    return found
+    several = [("FAVOR+", m) for m in (*counts, 4096)]
+    several += [(name, m) for m in counts for name in ("centred", "dense")]
+    return found | {(n, m): (functools.partial(drawn[n], m), DRAWS) for n, m in several}
 
 
 def swapped(heads: Iterable[tuple[int, int]], attend: Callable) -> Callable:
@@ -137,31 +132,26 @@ def orders(error: np.ndarray, variance: np.ndarray) -> dict[str, list[tuple[int,
     return {name: [everyone[n] for n in order] for name, order in found.items()}
 
 
-def main() -> None:
-    weights, names = real_weights(), lesson_17()
-    with threadpool_limits(1), ThreadPoolExecutor(2) as pool:
-        of_calibration = calibration(weights)
-        chains = [antibody.heads(weights, antibody.encode(c)) for c in names["TEST"]]
-        table = means(chains)
-        every = ways(names, of_calibration)
+@recorder
+def main():
+    weights, lesson_17 = real_weights(), lesson(17, tag="methods")
+    with threadpool_limits(1):
+        of_calibration, chains = calibration(weights), heads(weights, lesson_17.TEST)
+        table, every = means(chains), ways(lesson_17, of_calibration)
         judged = chains[: 2 * ANTIBODIES]
-        found = tqdm(pool.map(lambda way: errors(*way, judged), every.values()), total=len(every))
+        found = in_threads(lambda way: errors(*way, judged), every.values())
         for (name, m), (total, bias) in zip(every, found, strict=True):
             table[f"{name} {m}"], table[f"{name} {m}, bias"] = total, bias
-        attend = names["published"](M, 0)
+        attend = lesson_17.published(M, 0)
         first = errors(*every["FAVOR+", M], of_calibration[: 2 * ANTIBODIES])[0]
         listed = orders(first, means(of_calibration)["ln of mean e^exponent"])
         jobs = [(order, n) for order in listed for n in SOME]
-
         mixed = [swapped(listed[order][:n], attend) for order, n in jobs]
-        scores = pool.map(lambda way: names["scores"](weights, way), mixed)
-        scores = list(tqdm(scores, total=len(jobs)))
-    heads = (({"block": i, "head": h}, (i, h)) for i, h in np.ndindex(8, 8))
-    write(FILE, (line | {n: f"{x[at]:.4g}" for n, x in table.items()} for line, at in heads))
-    exact = names["scores"](weights, antibody.attend_exact)
-    lines = [{"order": order, "heads": n} for order, n in jobs]
-    write(SWAPPED, (x | beside(s, exact=exact) for x, s in zip(lines, scores, strict=True)))
-
-
-if __name__ == "__main__":
-    main()
+        scores = in_threads(functools.partial(lesson_17.scores, weights), mixed)
+    at = np.ndindex(8, 8)
+    rows = ({"block": i, "head": h} | {n: x[i, h] for n, x in table.items()} for i, h in at)
+    yield "antibody_anatomy.csv", rows, ".4g"
+    exact = lesson_17.scores(weights, antibody.attend_exact)
+    rows = zip(jobs, scores, strict=True)
+    rows = ({"order": order, "heads": n} | beside(s, exact=exact) for (order, n), s in rows)
+    yield "antibody_swapped.csv", rows

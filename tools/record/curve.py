@@ -9,18 +9,16 @@ a window with mean(V), residue by residue.
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
 
 import numpy as np
 from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
 from performer_course import attention, features
 from performer_course.models import antibody
-from performer_course.teaching import data
-from tools.record.shared import beside, chains, lesson_17, real_weights, write
+from tools.record import shared
+from tools.record.shared import beside, in_threads, lesson, real_weights, recorder
 
-FILE, GUESSES = data.FOLDER / "antibody_curve.csv", data.FOLDER / "antibody_guesses.npz"
 DRAWS, BANDS, COUNTS, MORE = 3, (4, 8, 16), (64, 256, 1024), (64, 128, 256, 512, 1024)
 Name = tuple[str, int, int]  # the name of a method, its features per head, its draw
 SHOWN: tuple[Name, ...] = (  # the ways whose guesses are kept
@@ -39,8 +37,7 @@ WHOLE = (  # those that are asked for every residue
 
 def calibration(weights: dict) -> list[tuple]:
     """q, k, v of every head on each chain to take moments from."""
-    given = [antibody.encode(chain) for chain in chains("calibration")]
-    return [antibody.heads(weights, tokens) for tokens in tqdm(given)]
+    return shared.heads(weights, shared.chains("calibration"))
 
 
 def sample(heads: list[tuple]) -> list[np.ndarray]:
@@ -72,24 +69,32 @@ def share(near: Callable, far: Callable, heads: list, exact=antibody.attend_exac
     return np.clip(above / below, 0, 1)
 
 
-def ways(names: dict, heads: list[tuple]) -> dict[Name, Callable]:
+def of_directions(lesson_17: ModuleType, heads: list[tuple]) -> dict[str, Callable]:
+    """{method: (features per head, draw) → attend} of those that draw directions."""
+    published, moments = lesson_17.published, sample(heads)
+    return {
+        "FAVOR+": published,
+        "centred": lambda m, draw: lesson_17.centred(published(m, draw)),
+        "dense": lambda m, draw: lesson_17.of_moments(m, draw, moments),
+    }
+
+
+def ways(lesson_17: ModuleType, heads: list[tuple]) -> dict[Name, Callable]:
     """{(method, features per head, draw): attend}, in the order of the table."""
-    published, centred, taylor = (names[n] for n in ("published", "centred", "taylor"))
-    window, mixture, uniform = (names[n] for n in ("window", "mixture", "uniform"))
-    moments = sample(heads)
+    taylor, window, uniform = lesson_17.taylor, lesson_17.window, lesson_17.uniform
     found = {
         ("exact", 0, 0): antibody.attend_exact,
         ("mean(V)", 0, 0): uniform,
-        ("by place", 0, 0): names["by_place"](by_place(heads)),
-        ("ELU + 1", 64, 0): names["by_map"](features.elu_plus_one),
-        ("ReLU", 64, 0): names["by_map"](features.relu),
+        ("by place", 0, 0): lesson_17.by_place(by_place(heads)),
+        ("ELU + 1", 64, 0): lesson_17.by_map(features.elu_plus_one),
+        ("ReLU", 64, 0): lesson_17.by_map(features.relu),
     }
     found |= {("Taylor", 65, 0): taylor(1, False)}
     found |= {("Taylor, centred", n, 0): taylor(p, True) for p, n in ((1, 65), (2, 2145))}
     for draw in range(DRAWS):
-        found |= {("FAVOR+", m, draw): published(m, draw) for m in COUNTS}
-        found |= {("centred", m, draw): centred(published(m, draw)) for m in COUNTS}
-        found |= {("dense", m, draw): names["of_moments"](m, draw, moments) for m in MORE}
+        for name, drawn in of_directions(lesson_17, heads).items():
+            sizes = MORE if name == "dense" else COUNTS
+            found |= {(name, m, draw): drawn(m, draw) for m in sizes}
     found |= {(f"window of {2 * b + 1}", 0, 0): window(b) for b in BANDS}
     near = window(BANDS[-1])
     parts = {
@@ -99,42 +104,31 @@ def ways(names: dict, heads: list[tuple]) -> dict[Name, Callable]:
         ("FAVOR+ and mean(V)", 1024, 0): (found["FAVOR+", 1024, 0], uniform),
         ("dense and mean(V)", 64, 0): (found["dense", 64, 0], uniform),
     }
+    mixture = lesson_17.mixture
     found |= {name: mixture(share(*two, heads), *two) for name, two in parts.items()}
     found["trained", 64, 0] = antibody.attend_trained
     return found
 
 
-def main() -> None:
-    weights, names = real_weights(), lesson_17()
-    with threadpool_limits(1), ThreadPoolExecutor(2) as pool:
-        every = ways(names, calibration(weights))
-        rng = np.random.default_rng(0)
-        whole = [(chain, antibody.masks(rng, len(chain))) for chain in names["TEST"]]
-        jobs = [(n, 2, a, names["ASKED"]) for n, a in every.items()]
-        jobs += [(n, 8, every[n], whole) for n in WHOLE]
+@recorder
+def main():
+    weights, lesson_17, rng = real_weights(), lesson(17, tag="methods"), np.random.default_rng(0)
+    with threadpool_limits(1):
+        every = ways(lesson_17, calibration(weights))
+        whole = [(chain, antibody.masks(rng, len(chain))) for chain in lesson_17.TEST]
+        asked = {2: lesson_17.ASKED, 8: whole}
+        jobs = [(*n, 2) for n in every] + [(*n, 8) for n in WHOLE]
 
         def run(job):
-            _, _, attend, asked = job
-            return names["scores"](weights, attend, asked)
+            return lesson_17.scores(weights, every[job[:3]], asked[job[3]])
 
-        scores = list(tqdm(pool.map(run, jobs), total=len(jobs)))
-        at = {(way, passes): s for ((way, *_), passes, *_), s in zip(jobs, scores, strict=True)}
-        rows = [
-            {
-                "way": way,
-                "features": m,
-                "draw": draw,
-                "passes": passes,
-                **beside(s, exact=at["exact", passes], window=at["window and mean(V)", passes]),
-            }
-            for ((way, m, draw), passes, *_), s in zip(jobs, scores, strict=True)
-        ]
+        found, rows = dict(zip(jobs, in_threads(run, jobs), strict=True)), []
+        for (way, m, draw, passes), scores in found.items():
+            row = {"way": way, "features": m, "draw": draw, "passes": passes}
+            exact, window = (found[n, 0, 0, passes] for n in ("exact", "window and mean(V)"))
+            rows.append(row | beside(scores, exact=exact, window=window))
         chain, masked = whole[0]
         once = masked.argmax(axis=0), np.arange(len(chain))  # the pass that hides each residue
         guesses = {n[0]: antibody.guess(weights, chain, masked, every[n])[once] for n in SHOWN}
-    write(FILE, rows)
-    np.savez_compressed(GUESSES, **guesses)
-
-
-if __name__ == "__main__":
-    main()
+    yield "antibody_curve.csv", rows
+    yield "antibody_guesses.npz", guesses

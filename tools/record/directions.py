@@ -9,15 +9,16 @@ Chains: those of the antibodies for training, ROUNDS times, each time with anoth
 residues masked. Those for calibration say how far it came; those to test by, how the model fares.
 """
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 import numpy as np
 
-from performer_course import attention, compare, projections
+from performer_course import attention, compare
 from performer_course.models import antibody
-from performer_course.teaching import data, training
-from tools.record.shared import beside, chains, lesson_17, real_weights, write
+from performer_course.teaching import training
+from tools.record.shared import beside, chains, drawn, lesson, real_weights, recorder
 
-FILE, TABLE = data.FOLDER / "antibody_directions.npz", data.FOLDER / "antibody_trained.csv"
 SIZES, SEEDS = (16, 32, 64), (0, 1)
 KEEP = 64, 0  # m and seed of what the file holds
 STEPS, RATE, ROUNDS = 1600, 1.6e-2, 2
@@ -41,17 +42,27 @@ def loss(params, q, k):
     return kl.sum(), {"W": by_W}
 
 
+def learned(rng, some: list, m: int, batches: Callable, steps: int) -> tuple:
+    """W before training and after it, (blocks, heads, m, d + 1); some: where its moments are from.
+
+    batches: what to learn from, batches(), which is called after the first directions are drawn.
+    """
+    q, k = (np.concatenate([one[n] for one in some], axis=2, dtype=float) for n in range(2))
+    W = compare.fitted_directions(drawn(rng, q.shape[:2], m, q.shape[-1]), q, k)
+    W = W.astype(np.float32)
+    params, _ = training.train(loss, {"W": jnp.asarray(W)}, batches(), steps, RATE)
+    return W, np.asarray(params["W"])
+
+
 def trained(given: list, m: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """W before and after training, (blocks, heads, m, d + 1)."""
+    """W before and after training on the chains given, every few of which give moments."""
     rng = np.random.default_rng([seed, m])
-    some = given[:: 4 * ROUNDS]  # chains that the start takes its moments from
-    W = np.zeros((antibody.BLOCKS, antibody.HEADS, m, given[0][0].shape[-1] + 1), np.float32)
-    for i in np.ndindex(W.shape[:2]):
-        q, k = (np.concatenate([one[n][i] for one in some]).astype(float) for n in range(2))
-        W[i] = compare.fitted_directions(projections.orthogonal(rng, m, q.shape[1]), q, k)
-    batches = (given[n] for n in rng.integers(len(given), size=STEPS))
-    params, _ = training.train(loss, {"W": jnp.asarray(W)}, batches, STEPS, RATE)
-    return W, np.asarray(params["W"]).astype(np.float16)
+
+    def batches():
+        return (given[n] for n in rng.integers(len(given), size=STEPS))
+
+    W, last = learned(rng, given[:: 4 * ROUNDS], m, batches, STEPS)
+    return W, last.astype(np.float16)
 
 
 def far(given: list, W) -> float:
@@ -67,24 +78,21 @@ def attend(W):
     return lambda i, q, k, v: by(*compare.with_weight_column(q, k), v, W[i])
 
 
-def main() -> None:
+@recorder
+def main():
     weights = real_weights()
     calibration = samples(weights, "calibration", np.random.default_rng(0), 1)
-    scores, rows = lesson_17()["scores"], []
+    scores, rows = lesson(17, tag="methods").scores, []
     exact = scores(weights, antibody.attend_exact)
     for seed in SEEDS:
         given = samples(weights, "training", np.random.default_rng(1 + seed), ROUNDS)
         for m in SIZES:
             W, last = trained(given, m, seed)
             found = scores(weights, attend(last.astype(np.float32)))
+            row = {"kind": "shared", "m": m, "seed": seed, "steps": STEPS}
             ends = {"KL at the start": W, "KL at the end": last}
-            kl = {name: f"{far(calibration, of):.3f}" for name, of in ends.items()}
-            of = {"kind": "shared", "m": m, "seed": seed, "steps": STEPS}
-            rows.append({**of, **kl, **beside(found, exact=exact)})
+            row |= {name: far(calibration, of) for name, of in ends.items()}
+            rows.append(row | beside(found, exact=exact))
             if (m, seed) == KEEP:
-                np.savez_compressed(FILE, W=last)
-    write(TABLE, rows)
-
-
-if __name__ == "__main__":
-    main()
+                yield "antibody_directions.npz", {"W": last}
+    yield "antibody_trained.csv", rows, ".3f"

@@ -15,8 +15,8 @@ import numpy as np
 
 from performer_course import projections
 from performer_course.teaching import data
+from tools.record.shared import recorder
 
-FILE = data.FOLDER / "trained_features.npz"
 STEPS, RATE, STARTS = 300, 0.03, 2
 WAYS = {"weights": (0, 1), "directions": (1, 0), "both": (1, 1)}
 
@@ -75,7 +75,8 @@ def trained(q, k, W, causal, way):
     return W
 
 
-def main() -> None:
+@recorder
+def main():
     found = {}
     for kind, (q, k, m, causal) in heads().items():
         n, d = len(q), q.shape[-1]
@@ -87,8 +88,4 @@ def main() -> None:
             for i, way in enumerate(WAYS, 1):
                 W[h, start, i] = trained(q[h], k[h] - s[h], W[h, start, 0], causal, way)
         found[kind], found[f"{kind} shift"] = W.astype(np.float16), s.astype(np.float32)
-    np.savez_compressed(FILE, **found)
-
-
-if __name__ == "__main__":
-    main()
+    yield "trained_features.npz", found

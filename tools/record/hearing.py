@@ -13,13 +13,12 @@ and the CPU time of one thread in the 24 heads; and the weight that mean keys fi
 """
 
 import itertools
-import json
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 from scipy import signal
@@ -29,22 +28,27 @@ from scipy.special import logsumexp, softmax
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from performer_course import compare, projections
 from performer_course.models import antibody, speech
-from performer_course.teaching import data, training
+from performer_course.teaching import data
 from tools.record.curve import share
-from tools.record.shared import beside, halves, lesson, lesson_17, real_weights, with_error, write
+from tools.record.directions import learned
+from tools.record.shared import (
+    beside,
+    given_to,
+    halves,
+    in_threads,
+    lesson,
+    real_weights,
+    recorder,
+    with_error,
+)
 
-FILE, SAID = data.FOLDER / "speech_ways.csv", data.FOLDER / "speech_said.json"
-ANATOMY, ANTIBODIES = data.FOLDER / "speech_anatomy.csv", data.FOLDER / "speech_antibodies.csv"
-PAIRS = data.FOLDER / "speech_pairs.csv"
-KEPT, HEADS = ((2, 4), (2, 2)), data.FOLDER / "speech_heads.npz"
+KEPT = (2, 4), (2, 2)  # the heads whose q, k and v are kept
 TEXTS = (Path(__file__).with_name("hearing.txt")).read_text(encoding="utf-8").split("\n\n")
-STEPS, RATE, QUERIES = 300, 1.6e-2, 256  # of what is trained
+STEPS, QUERIES = 300, 256  # of what is trained
 VOICES, CALIBRATION = ("slt", "rms", "awb"), "kal16"
 DRAWS, BANDS, COUNTS, CENTRES = 3, (8, 16, 24, 32, 64), (16, 64, 256), 16
 FAR = np.abs(np.subtract.outer(np.arange(1500), np.arange(1500))) > 24
-OTHERS, OUTSIDE = data.FOLDER / "speech_voices.csv", data.FOLDER / "speech_outside.csv"
 OTHER_VOICES = {"slt": (1, 1.25), "rms": (1,), "en-us": (1, 1.25), "en-gb-x-rp": (1,)}
 OTHER_WAYS = {
     "exact": ("softmax", 0, 0, 0),
@@ -86,20 +90,14 @@ def clips() -> tuple[list, list]:
 
 def heads(weights: dict, sound: np.ndarray) -> list[np.ndarray]:
     """q, k, v of all heads: (4, 6, 1500, 64) each."""
-    kept = []
-
-    def keep(i, q, k, v):
-        kept.append((q, k, v))
-        return speech.attend_exact(i, q, k, v)
-
-    speech.encode(weights, sound, keep)
-    return [np.stack(x) for x in zip(*kept, strict=True)]
+    given = given_to(speech.attend_exact, lambda attend: speech.encode(weights, sound, attend))
+    return [np.stack(x) for x in zip(*given, strict=True)]
 
 
-def mixed(names: dict, given: list, band: int) -> Callable:
+def mixed(lesson_18: ModuleType, given: list, band: int) -> Callable:
     """The window and mean(V), with the share of each head that is nearest to its softmax."""
-    near, far = names["window"](band), lambda i, q, k, v: v.mean(axis=-2, keepdims=True)
-    return names["mixture"](share(near, far, given, names["softmax"]), near)
+    near, far = lesson_18.window(band), lambda i, q, k, v: v.mean(axis=-2, keepdims=True)
+    return lesson_18.mixture(share(near, far, given, lesson_18.softmax), near)
 
 
 def centres(given: list) -> np.ndarray:
@@ -111,45 +109,34 @@ def centres(given: list) -> np.ndarray:
     return found
 
 
-@training.by_hand
-def loss(params, q, k):
-    """KL(A ‖ Â) of all heads together, and its gradient with respect
-    to the directions, which q and k share."""
-    kl, by_W = antibody.divergence(q, k, params["W"])
-    return kl.sum(), {"W": by_W}
-
-
 def trained(given: list, m: int) -> np.ndarray:
     """Directions [ω, b] (4, 6, m, 65), trained for each head on some queries and all keys."""
     rng = np.random.default_rng([18, m])
-    q, k = (np.concatenate([one[n] for one in given], axis=2)[:, :, ::3] for n in range(2))
-    W = [[projections.orthogonal(rng, m, 64) for _ in range(6)] for _ in range(4)]
-    W = compare.fitted_directions(np.array(W), q.astype(float), k.astype(float))
 
     def batches():
         while True:
             q, k, _ = given[rng.integers(len(given))]
-            yield compare.with_weight_column(q[:, :, rng.integers(q.shape[2], size=QUERIES)], k)
+            yield q[:, :, rng.integers(q.shape[2], size=QUERIES)], k
 
-    params, _ = training.train(loss, {"W": W.astype(np.float32)}, batches(), STEPS, RATE)
-    return np.asarray(params["W"])
+    third = [[x[:, :, ::3] for x in one] for one in given]
+    return learned(rng, third, m, batches, STEPS)[1]
 
 
-def ways(names: dict, given: list) -> dict[tuple, Callable]:
+def ways(lesson_18: ModuleType, given: list) -> dict[tuple, Callable]:
     """{(way, band, features, draw): attend}, in the order of the table."""
-    found = {("softmax", 0, 0, 0): names["softmax"], ("mean(V)", 0, 0, 0): names["uniform"]}
-    published, draws = names["published"], list(itertools.product((64, 256), range(DRAWS)))
-    found |= {("FAVOR+", 0, m, draw): published(m, draw) for m, draw in draws}
-    found |= {("centred", 0, m, draw): names["centred"](published(m, draw)) for m, draw in draws}
-    found["trained", 0, 64, 0] = names["by_directions"](trained(given, 64))
+    found = {("softmax", 0, 0, 0): lesson_18.softmax, ("mean(V)", 0, 0, 0): lesson_18.uniform}
+    draws = {(m, draw): lesson_18.published(m, draw) for m in (64, 256) for draw in range(DRAWS)}
+    found |= {("FAVOR+", 0, *at): attend for at, attend in draws.items()}
+    found |= {("centred", 0, *at): lesson_18.centred(attend) for at, attend in draws.items()}
+    found["trained", 0, 64, 0] = lesson_18.by_directions(trained(given, 64))
     middle = centres(given)
     for band in BANDS:
-        found["window", band, 0, 0] = names["window"](band)
-        found["window and mean(V)", band, 0, 0] = mixed(names, given, band)
-        found["near and mean key", band, 1, 0] = names["near_and_mean_key"](band)
-        found["near and clusters", band, CENTRES, 0] = names["near_and_clusters"](band, middle)
+        found["window", band, 0, 0] = lesson_18.window(band)
+        found["window and mean(V)", band, 0, 0] = mixed(lesson_18, given, band)
+        found["near and mean key", band, 1, 0] = lesson_18.near_and_mean_key(band)
+        found["near and clusters", band, CENTRES, 0] = lesson_18.near_and_clusters(band, middle)
     for key in itertools.product((16, 24), COUNTS, range(DRAWS)):
-        found["near and features", *key] = names["near_and_features"](*key)
+        found["near and features", *key] = lesson_18.near_and_features(*key)
     return found
 
 
@@ -168,15 +155,19 @@ def errors(found: dict, asked: slice | np.ndarray = slice(None)) -> dict[str, fl
     return {f"error, {name}": x / most for name, x in off.items()}
 
 
-def anatomy(names: dict, known: list, given: list) -> Iterator[dict]:
+def some(lesson_18: ModuleType, window: str) -> dict[str, Callable]:
+    """Softmax, mean(V) and a window of that name."""
+    softmax, uniform = lesson_18.softmax, lesson_18.uniform
+    return {"exact": softmax, "mean(V)": uniform, window: lesson_18.window(24)}
+
+
+def anatomy(lesson_18: ModuleType, known: list, given: list) -> Iterator[dict]:
     """Each head on one sound: its weight within 24 tokens, each method's normalised error."""
-    few = {"exact": names["softmax"], "mean(V)": names["uniform"], "window": names["window"](24)}
-    few["window and mean(V)"] = mixed(names, known, 24)
-    few["near and mean key"] = names["near_and_mean_key"](24)
+    few = some(lesson_18, "window") | {"window and mean(V)": mixed(lesson_18, known, 24)}
+    few["near and mean key"] = lesson_18.near_and_mean_key(24)
     for line, (q, k, _), found in each(few, given):
         near = (softmax(q @ k.T / 8, axis=1) * ~FAR).sum(axis=1).mean()
-        line["within 24"] = f"{near:.4f}"
-        yield line | {name: f"{x:.4g}" for name, x in errors(found).items()}
+        yield line | {"within 24": f"{near:.4f}"} | errors(found)
 
 
 def pairs(found: dict) -> list[dict]:
@@ -189,18 +180,17 @@ def pairs(found: dict) -> list[dict]:
         keys = ("window and mean(V)", band, 0, 0), (way, band, m, 0)
         fitted, other = ([found[key, n][1].mean() for n in range(1, 7)] for key in keys)
         less, error = with_error(np.subtract(fitted, other))
-        line = {"band": band, "way": way, "clips": 6, "ln P": f"{less:.4f}"}
-        rows.append(line | {"error": f"{error:.4f}"})
+        rows.append({"band": band, "way": way, "clips": 6, "ln P": less, "error": error})
     return rows
 
 
-def of_antibodies(names: dict) -> list[dict]:
+def of_antibodies(lesson_18: ModuleType) -> list[dict]:
     """Perplexity of the antibodies' hidden residues, by window and by window with one mean key."""
     ways = {("exact", 0): antibody.attend_exact}
     for band in (4, 8, 16, 20, 25, 30, 37):
-        ways["window", band] = names["window"](band)
-        ways["near and mean key", band] = names["near_and_mean_key"](band)
-    weights, scores = real_weights(), lesson_17()["scores"]
+        ways["window", band] = lesson_18.window(band)
+        ways["near and mean key", band] = lesson_18.near_and_mean_key(band)
+    weights, scores = real_weights(), lesson(17, tag="methods").scores
     found = {key: scores(weights, attend) for key, attend in ways.items()}
     exact = found["exact", 0]
     return [{"way": x, "band": n, **beside(y, exact=exact)} for (x, n), y in found.items()]
@@ -229,24 +219,24 @@ def other_sounds(voices: dict = OTHER_VOICES) -> dict[tuple, dict[str, list]]:
     return {key: {"alone": x, "one clip": [joined(x)]} for key, x in found.items()}
 
 
-def of_others(weights: dict, names: dict, few: dict, asked: dict) -> Iterator[dict]:
+def of_others(weights: dict, lesson_18: ModuleType, few: dict, asked: dict) -> Iterator[dict]:
     """Words wrong of each voice at each speed, and the median time of a sound, each way."""
     for (voice, stretch), kinds in tqdm(asked.items()):
         for (kind, some), way in itertools.product(kinds.items(), [*few, "and two keys"]):
             total, wrong, took = 0, 0, []
             for sound, text in some:
-                attend = once(few.get(way) or two_keys(names, sound), took)
-                total += len(names["words"](text))
-                wrong += names["word_errors"](speech.transcribe(weights, sound, attend), text)
+                attend = once(few.get(way) or two_keys(lesson_18, sound), took)
+                total += len(lesson_18.words(text))
+                wrong += lesson_18.word_errors(speech.transcribe(weights, sound, attend), text)
             line = {"voice": voice, "stretch": stretch, "sound": kind, "way": way}
             yield line | {"words": total, "wrong": wrong, "ms": f"{1e3 * np.median(took):.0f}"}
 
 
-def two_keys(names: dict, sound: np.ndarray) -> Callable:
-    return names["near_and_two_keys"](24, names["loud"](sound))
+def two_keys(lesson_18: ModuleType, sound: np.ndarray) -> Callable:
+    return lesson_18.near_and_two_keys(24, lesson_18.loud(sound))
 
 
-def outside(weights: dict, names: dict, asked: dict) -> Iterator[dict]:
+def outside(weights: dict, lesson_18: ModuleType, asked: dict) -> Iterator[dict]:
     """Of each head on four sounds, for loud queries: the weight outside a window, and estimates.
 
     Then normalised errors: of three methods, and of a window beside the mean of the values outside
@@ -255,9 +245,9 @@ def outside(weights: dict, names: dict, asked: dict) -> Iterator[dict]:
     n = FAR.sum(axis=1)
     for voice, kind in itertools.product(("read", "en-us"), ("alone", "one clip")):
         sound, _ = asked[voice, 1][kind][2 if kind == "alone" else 0]
-        loud, few = names["loud"](sound), {"exact": names["softmax"], "mean(V)": names["uniform"]}
-        few |= {"window 24": names["window"](24), "and mean key": names["near_and_mean_key"](24)}
-        few["and two keys"] = two_keys(names, sound)
+        loud, few = lesson_18.loud(sound), some(lesson_18, "window 24")
+        few["and mean key"] = lesson_18.near_and_mean_key(24)
+        few["and two keys"] = two_keys(lesson_18, sound)
         for at, (q, k, v), found in each(few, heads(weights, sound)):
             t, parts, near = q @ k.T / 8, (FAR & loud, FAR & ~loud), found["window 24"]
             inside, weight, heard = (logsumexp(t, axis=1, b=b) for b in (~FAR, FAR, parts[0]))
@@ -271,15 +261,15 @@ def outside(weights: dict, names: dict, asked: dict) -> Iterator[dict]:
             found["exact weight"] = near + right * (FAR @ v / n[:, None] - near)
             values = (np.exp(t - weight[:, None]) * FAR) @ v
             found["exact values"] = near + by_one * (values - near)
-            line = {name: f"{x:.3f}" for name, x in (line | errors(found, loud)).items()}
-            yield {"voice": voice, "sound": kind} | at | line
+            yield {"voice": voice, "sound": kind} | at | line | errors(found, loud)
 
 
-def main() -> None:
-    weights, names = speech.load(speech.find()), lesson("18_hear_a_model.py", tag="methods")
+@recorder
+def main():
+    weights, lesson_18 = speech.load(speech.find()), lesson(18, tag="methods")
     asked, known = clips()
     given = [heads(weights, sound) for sound in known]
-    every = ways(names, given)
+    every = ways(lesson_18, given)
 
     def judged(job):
         attend, (sound, text) = once(every[job[0]], []), asked[job[1]]
@@ -287,34 +277,30 @@ def main() -> None:
         return said, speech.log_likelihood(weights, sound, text, attend)
 
     jobs = list(itertools.product(every, range(len(asked))))
-    with threadpool_limits(1), ThreadPoolExecutor(2) as pool:
-        found = dict(zip(jobs, tqdm(pool.map(judged, jobs), total=len(jobs)), strict=True))
+    with threadpool_limits(1):
+        found = dict(zip(jobs, in_threads(judged, jobs), strict=True))
     rows, texts = [], {}
     for way, band, m, draw in every:
         line = {"way": way, "band": band, "features": m, "draw": draw}
         for kind, some in {"read": [0], "synthetic": range(1, len(asked))}.items():
             results = [(asked[n][1], *found[(way, band, m, draw), n]) for n in some]
-            wrong = sum(names["word_errors"](said, meant) for meant, said, _ in results)
-            total = sum(len(names["words"](meant)) for meant, *_ in results)
+            wrong = sum(lesson_18.word_errors(said, meant) for meant, said, _ in results)
+            total = sum(len(lesson_18.words(meant)) for meant, *_ in results)
             log_p = np.concatenate([log_p for *_, log_p in results])
             line |= {f"{kind} words": total, f"{kind} wrong": wrong}
-            line |= {f"{kind} ln P": f"{log_p.mean():.4f}", f"{kind} tokens": len(log_p)}
+            line |= {f"{kind} ln P": log_p.mean(), f"{kind} tokens": len(log_p)}
         rows.append(line)
         if draw == 0:
             texts[f"{way}, {band}, {m}"] = found[(way, band, m, draw), 0][0]
-    write(FILE, rows)
+    yield "speech_ways.csv", rows, ".4f"
     read = heads(weights, asked[0][0])
-    write(ANATOMY, anatomy(names, given, read))
-    write(PAIRS, pairs(found))
+    yield "speech_anatomy.csv", anatomy(lesson_18, given, read), ".4g"
+    yield "speech_pairs.csv", pairs(found), ".4f"
     kept = halves([[x[at] for at in KEPT] for x in read])
-    np.savez_compressed(HEADS, heads=np.array(KEPT), **kept)
-    write(ANTIBODIES, of_antibodies(names))
+    yield "speech_heads.npz", {"heads": np.array(KEPT), **kept}
+    yield "speech_antibodies.csv", of_antibodies(lesson_18)
     others, few = other_sounds(), {name: every[key] for name, key in OTHER_WAYS.items()}
     with threadpool_limits(1):
-        write(OTHERS, of_others(weights, names, few, others))
-        write(OUTSIDE, outside(weights, names, others))
-    SAID.write_text(json.dumps(texts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+        yield "speech_voices.csv", of_others(weights, lesson_18, few, others)
+        yield "speech_outside.csv", outside(weights, lesson_18, others), ".3f"
+    yield "speech_said.json", texts

@@ -13,7 +13,6 @@ import functools
 import gzip
 import itertools
 import json
-import sys
 
 import numpy as np
 from scipy.special import log_softmax, softmax
@@ -22,8 +21,7 @@ from performer_course.models import language
 from performer_course.teaching import data
 from performer_course.transformer import join_heads
 from tools.record import language_methods as methods
-from tools.record.language_texts import FILE, OTHER
-from tools.record.shared import with_error, write
+from tools.record.shared import given_to, named, recorder, with_error
 
 L, BLOCK = 2048, 64  # tokens of a window, of which every second is judged; tokens in a mean
 SEEDS = 0, 1  # of trained features
@@ -38,19 +36,23 @@ SOME += "window 64 + 4, trained 0", "window 64 + 4, trained 0, 8 exact"
 KINDS = "first digit", "other digits", "paragraph", "prose"
 
 
+def unpacked(name):
+    return gzip.decompress((data.FOLDER / f"{name}.gz").read_bytes()).decode()
+
+
 @functools.cache
 def texts():
     """{part: text}: those of Austen's, and "reference 0", 1, 2, the thirds of Python's."""
-    whole = gzip.decompress((data.FOLDER / "python_reference.txt.gz").read_bytes()).decode()
+    whole = unpacked("python_reference.txt")
     third = len(whole) // 3
     parts = {f"reference {n}": whole[n * third : (n + 1) * third] for n in range(3)}
-    return parts | json.loads(gzip.decompress(FILE.read_bytes()))
+    return parts | json.loads(unpacked("language_texts.json"))
 
 
 def windows(weights, part):
     """{name: tokens (2,049,)} of the windows "train" (8), "choose" (4), "judge" or "kinds" (6)."""
     if part == "kinds":
-        found = json.loads(gzip.decompress(OTHER.read_bytes())).items()
+        found = json.loads(unpacked("language_kinds.json")).items()
         found = {name: language.encode(weights, text) for name, text in found}
         return {
             f"{name} {i}": x[i * (L + 1) :][: L + 1] for name, x in found.items() for i in (0, 1)
@@ -67,15 +69,12 @@ def windows(weights, part):
 
 def heads(weights, *texts):
     """[block: [(q, k, v) of each text]] of the exact model."""
-    found = [[] for _ in range(30)]
 
-    def attend(i, *qkv):
-        found[i].append(qkv)
-        return language.attend_exact(i, *qkv)
+    def of(tokens):
+        run = functools.partial(language.logits, weights, tokens, every=len(tokens))
+        return given_to(language.attend_exact, run)
 
-    for tokens in texts:
-        language.logits(weights, tokens, attend, every=len(tokens))
-    return found
+    return list(zip(*map(of, texts), strict=True))
 
 
 def kept(name, compute):
@@ -389,7 +388,7 @@ def said(weights):
     asked = {"prose": language.encode(weights, texts()["prompt"])}
     asked["technical"] = language.encode(weights, texts()["reference 2"])[20_000:21_500]
     asked["pass key"] = tokens[: where["first digit"][0]]
-    near, path = "window 64 + 4", data.FOLDER / "language_said.json"
+    near = "window 64 + 4"
     names = ["exact", "window 64", near, "window 256 + 4", f"{near}, 8 exact"]
     every, found = approximations(weights), {}
     for prompt, tokens in asked.items():
@@ -398,7 +397,7 @@ def said(weights):
             memory = functools.partial(methods.Memory, every[name])
             written = language.generate(weights, tokens, 60, memory)
             found[prompt][name] = language.decode(weights, written)
-    path.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    yield "language_said.json", found
 
 
 HEADS = (11, 2), (7, 0), (14, 4), (18, 7)  # local; sinks in mid text; the first token; one fetches
@@ -418,7 +417,7 @@ def kept_heads(weights):
             stored["queries"] = [W["queries"][i, h] for i, h in at]
         stored = {x: np.array(a, np.float16) for x, a in stored.items()}
         stored["tokens"] = [language.decode(weights, t) for t in given[:, None]]
-        np.savez_compressed(data.FOLDER / f"language_{name}.npz", heads=at, **stored)
+        yield f"language_{name}.npz", {"heads": at, **stored}
 
 
 LOST = f"window,method,nats,over exact,se,{','.join(map(str, range(0, L, BLOCK)))}"
@@ -436,21 +435,14 @@ TABLES = {
 }
 
 
-def rows(found, columns):
-    """{column: value} of each row, numbers that are not whole with four digits."""
-    for row in found:
-        row = (f"{x:.4f}" if isinstance(x, float | np.floating) else x for x in row)
-        yield dict(zip(columns.split(","), row, strict=True))
-
-
-def main(asked):
+@recorder
+def main(*asked):
     weights = language.load(language.find())
     for part in (*TABLES, said, kept_heads):
-        if not asked or part.__name__ in asked:
-            found = part(weights)
-            if part in TABLES:
-                write(data.FOLDER / f"language_{part.__name__}.csv", rows(found, TABLES[part]))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+        if asked and part.__name__ not in asked:
+            continue
+        if part in TABLES:
+            rows = named(TABLES[part].split(","), part(weights))
+            yield f"language_{part.__name__}.csv", rows, ".4f"
+        else:
+            yield from part(weights)

@@ -17,10 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from performer_course.models import language
-from performer_course.teaching import data, training
+from performer_course.teaching import training
 from tools.record import language as record
 from tools.record import language_methods as methods
-from tools.record.shared import with_error, write
+from tools.record.shared import named, recorder, with_error
 
 PARTS = "q", "k", "v", "output"  # of the projections, which learn
 WINDOW, SINKS = 64, 4
@@ -137,6 +137,7 @@ def trained(weights, seed):
             )
 
 
+@recorder
 def main():
     weights, nats, recall = language.load(language.find()), [], []
     texts = record.windows(weights, "judge") | record.windows(weights, "kinds")
@@ -150,11 +151,7 @@ def main():
             for n in (1, 2, 3):
                 found = record.scores(now, *record.sequence(weights, n), attend)
                 recall.append((seed, steps, n, *found))
-        path, columns = data.FOLDER / "language_imitated.csv", "seed,steps,window,over exact,se"
-        write(path, record.rows(nats, columns))
-        columns = f"seed,steps,sequence,{','.join(record.KINDS)}"
-        write(path.with_stem("language_imitated_recall"), record.rows(recall, columns))
-
-
-if __name__ == "__main__":
-    main()
+        columns = ["seed", "steps", "window", "over exact", "se"]
+        yield "language_imitated.csv", named(columns, nats), ".4f"
+        columns = ["seed", "steps", "sequence", *record.KINDS]
+        yield "language_imitated_recall.csv", named(columns, recall), ".4f"

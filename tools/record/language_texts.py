@@ -7,7 +7,6 @@ r-cran-janeaustenr 1.0.0-1 holds them, without R: nothing is changed but where a
 and ends. And to judge only: a licence, a manual, and two lessons of this course.
 """
 
-import gzip
 import io
 import json
 import re
@@ -17,9 +16,8 @@ import tempfile
 import zlib
 from pathlib import Path
 
-from performer_course.teaching import data
+from tools.record.shared import recorder
 
-FILE, OTHER = (data.FOLDER / f"language_{name}.json.gz" for name in ("texts", "kinds"))
 FETCH = "apt-get download r-cran-janeaustenr=1.0.0-1; dpkg-deb -x *.deb ."
 MEMBER = "usr/lib/R/site-library/janeaustenr/data/Rdata.rdb"
 EXCERPTS = {  # part: (novel, first character, number of characters)
@@ -72,14 +70,10 @@ def lessons() -> str:
     return "\n\n".join(re.sub(r"[${}]", "", x) for x in found if not re.search(r"\\|\$\$|\|", x))
 
 
-def main() -> None:
+@recorder
+def main():
     texts = novels()
     found = {part: texts[novel][at:][:n].strip() for part, (novel, at, n) in EXCERPTS.items()}
     kinds = {"licence": LICENCE.read_text("utf-8"), "manual": manual(), "lesson": lessons()}
-    for file, content in (FILE, found), (OTHER, kinds):
-        content = json.dumps(content, ensure_ascii=False, indent=0).encode()
-        file.write_bytes(gzip.compress(content, mtime=0))
-
-
-if __name__ == "__main__":
-    main()
+    for name, content in ("language_texts", found), ("language_kinds", kinds):
+        yield f"{name}.json.gz", json.dumps(content, ensure_ascii=False, indent=0)

@@ -11,49 +11,43 @@ half precision, and bits per character of both on all held-out windows. Five min
 
 import numpy as np
 
-from performer_course.teaching import data
-from tools.record.shared import chosen, lesson_16, write
+from tools.record.shared import chosen, drawn, lesson, recorder
 
-FILE, TABLE = data.FOLDER / "performer.npz", data.FOLDER / "performer_rates.csv"
 RATES, TRIAL, STEPS, L = (5e-3, 1e-2, 2e-2), 1500, 6000, 128
 
 
-def main() -> None:
-    names = lesson_16("start")
-    names["jax"].config.update("jax_enable_x64", False)
-    windows, D, rng, xp = names["windows"], names["D"], np.random.default_rng(5), names["jnp"]
-    W = np.stack([names["projections"].orthogonal(rng, 64, D) for _ in range(names["DEPTH"])])
-    W = W.astype(np.float16)  # (depth, m, d)
+@recorder
+def main():
+    lesson_16 = lesson(16, until="start")
+    lesson_16.jax.config.update("jax_enable_x64", False)
+    windows, D, xp = lesson_16.windows, lesson_16.D, lesson_16.jnp
+    W = drawn(np.random.default_rng(5), (lesson_16.DEPTH,), 64, D).astype(np.float16)
 
     def favor(q, k, v, layer, *, causal, key_mask):
         """Quadratic, as L is short; scaled twice, so that float32 has neither 0/0 nor overflow."""
-        logs = [names["features"].log_positive(x * D**-0.25, layer["W"]) for x in (q, k)]
+        logs = [lesson_16.features.log_positive(x * D**-0.25, layer["W"]) for x in (q, k)]
         tops = xp.max(logs[0], -1, keepdims=True), xp.max(logs[1], (-2, -1), keepdims=True)
         phi_q, phi_k = (xp.exp(a - top) for a, top in zip(logs, tops, strict=True))
         A = xp.tril(phi_q @ phi_k.mT)
-        A = A / names["jax"].lax.stop_gradient(A.sum(axis=-1, keepdims=True) + 1e-30)
+        A = A / lesson_16.jax.lax.stop_gradient(A.sum(axis=-1, keepdims=True) + 1e-30)
         return A @ v / (A.sum(axis=-1, keepdims=True) + 1e-9)
 
-    start = {name: a.astype("float32") for name, a in names["start"].items()}
-    names["windows"] = lambda rng, blocks, n: windows(rng, blocks, n // 4, L)
+    start = {name: a.astype("float32") for name, a in lesson_16.start.items()}
+    lesson_16.windows = lambda rng, blocks, n: windows(rng, blocks, n // 4, L)
 
     def learned(way, rate, steps):
         """Bits per character on the blocks held out, and the parameters, both in half precision."""
         attend = None if way == "softmax" else favor
         fixed = {"W": W.astype(np.float32)} if attend else {}
-        params, _ = names["train"](start, steps, rate, attend, lambda _: fixed)
+        params, _ = lesson_16.train(start, steps, rate, attend, lambda _: fixed)
         half = {name: np.asarray(a, np.float16) for name, a in params.items()}
         wide = {name: a.astype(np.float32) for name, a in half.items()}
-        names["test"] = [names["held_out"][:, i : 31 * L + i].reshape(-1, L) for i in (0, 1)]
-        return names["bits"](wide, fixed, attend), half
+        lesson_16.test = [lesson_16.held_out[:, i : 31 * L + i].reshape(-1, L) for i in (0, 1)]
+        return lesson_16.bits(wide, fixed, attend), half
 
     ways = "softmax", "FAVOR+"
-    rates, trials = chosen(names, ways, RATES, lambda *way: learned(*way, TRIAL)[0])
-    write(TABLE, trials)
+    rates, trials = chosen(lesson_16, ways, RATES, lambda *way: learned(*way, TRIAL)[0])
+    yield "performer_rates.csv", trials
     bits, half = zip(*(learned(way, rates[way], STEPS) for way in ways), strict=True)
     kept = {f"bits {way}": x for way, x in zip(ways, bits, strict=True)}
-    np.savez_compressed(FILE, symbols=names["SYMBOLS"], W=W, **kept, **half[1])
-
-
-if __name__ == "__main__":
-    main()
+    yield "performer.npz", {"symbols": lesson_16.SYMBOLS, "W": W, **kept, **half[1]}

@@ -13,34 +13,25 @@ from collections.abc import Iterator
 import jax
 from tqdm import tqdm
 
-from performer_course.teaching import data
-from tools.record.shared import lesson, write
+from tools.record.shared import lesson, recorder
 
-FILE = data.FOLDER / "recall.csv"
 SEEDS, SIZES, RATES = 3, (4, 8, 16, 32), (0.01, 0.03, 0.1, 0.3)
 
 
-def names() -> dict:
-    """What the cells of lesson 21 define that train and judge."""
-    return lesson("21_what_a_state_recalls.py", tag="recall")
-
-
-def rows(given: dict) -> Iterator[dict]:
+def rows() -> Iterator[dict]:
     """A line for each task, rule, size, rate and seed."""
-    tasks, rules = (given["PAIRS"], 4), given["STATES"]
+    lesson_21 = lesson(21, tag="recall")
+    tasks, rules = (lesson_21.PAIRS, 4), lesson_21.STATES
     runs = list(itertools.product(tasks, rules, SIZES, RATES, range(SEEDS)))
     for keys, rule, d, rate, seed in tqdm(runs):
-        params = given["trained"](rule, d, seed, keys, rate)
+        params = lesson_21.trained(rule, d, seed, keys, rate)
         line = {"names": keys, "rule": rule, "d": d, "rate": rate, "seed": seed}
         for name, texts in (("trial", 98), ("right", 99)):
-            line[name] = f"{given['answers'](rule, params, keys, texts).mean():.4f}"
+            line[name] = f"{lesson_21.answers(rule, params, keys, texts).mean():.4f}"
         yield line
 
 
-def main() -> None:
+@recorder
+def main():
     with jax.enable_x64(True):
-        write(FILE, rows(names()))
-
-
-if __name__ == "__main__":
-    main()
+        yield "recall.csv", rows()

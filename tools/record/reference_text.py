@@ -3,19 +3,13 @@
 python -m tools.record.reference_text    with Python 3.11.7: other versions have other words
 """
 
-import gzip
 from pydoc_data import topics
 
-from tools.setting import NOTEBOOKS
-
-FILE = NOTEBOOKS / "data" / "python_reference.txt.gz"
+from tools.record.shared import recorder
 
 
-def reference() -> bytes:
-    """The topics of `help()` in the order of their names, compressed; no time is stored."""
+@recorder
+def main():
+    """The topics of `help()` in the order of their names."""
     text = "\n".join(topics.topics[name] for name in sorted(topics.topics))
-    return gzip.compress(text.encode(), mtime=0)
-
-
-if __name__ == "__main__":
-    FILE.write_bytes(reference())
+    yield "python_reference.txt.gz", text

@@ -8,14 +8,13 @@ transcription, with the capitals, marks and "Mr." of the novel; a mistake of the
 """
 
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 from scipy.io import wavfile
 
 from performer_course.models.speech import RATE
-from performer_course.teaching import data
+from tools.record.shared import recorder
 
 TEXTS = {  # by the end of the name of a recording
     "0870": "And Mr. John Dashwood had then leisure to consider how much there might be prudently "
@@ -50,13 +49,9 @@ def read(folder: Path) -> list[tuple[np.ndarray, str]]:
     return found
 
 
-def write(recordings: list[tuple[np.ndarray, str]], folder: Path = data.FOLDER) -> None:
-    """The recordings as one file of sound, and a table of their lengths and texts."""
-    wavfile.write(folder / "speech.wav", RATE, np.concatenate([x for x, _ in recordings]))
-    lines = [f"{len(samples)}\t{text}" for samples, text in recordings]
-    table = "\n".join(["samples\ttext", *lines, ""])
-    (folder / "speech.tsv").write_text(table, encoding="utf-8", newline="\n")
-
-
-if __name__ == "__main__":
-    write(read(Path(sys.argv[1])))
+@recorder
+def main(folder):
+    sounds, texts = zip(*read(Path(folder)), strict=True)
+    yield "speech.wav", (RATE, np.concatenate(sounds))
+    lines = [f"{len(sound)}\t{text}" for sound, text in zip(sounds, texts, strict=True)]
+    yield "speech.tsv", "\n".join(["samples\ttext", *lines, ""])

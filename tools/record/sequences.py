@@ -9,14 +9,13 @@ stand in the file stay as they are; run again, it writes the same.
 """
 
 import csv
-import sys
 
 import numpy as np
 
 from performer_course.models import antibody
 from performer_course.teaching import data
+from tools.record.shared import recorder
 
-FILE = data.FOLDER / "antibodies.tsv"
 MANY, BOUND, SEED = 48, 0.9, 0
 KEPT = """Abituzumab Bentracimab Bersanlimab Dacetuzumab Dafsolimab Daxdilimab Demcizumab
 Dezamizumab Foralumab Idactamab Inclacumab Inebilizumab Itolizumab Orticumab Relatlimab
@@ -50,8 +49,9 @@ def drawn(table: dict, judges: dict, many: int = MANY, bound: float = BOUND) -> 
     return found
 
 
-def main() -> None:
-    with open(sys.argv[1], encoding="utf-8", newline="") as file:
+@recorder
+def main(path):
+    with open(path, encoding="utf-8", newline="") as file:
         table = {
             row["Therapeutic"]: (row["Heavy Sequence"], row["Light Sequence"])
             for row in csv.DictReader(file, delimiter="\t")
@@ -59,7 +59,7 @@ def main() -> None:
         }
     judges = data.antibodies() | data.antibodies("calibration")
     judges |= {name: table[name] for name in KEPT.split()}
-    lines = FILE.read_text(encoding="utf-8").splitlines()
+    lines = (data.FOLDER / "antibodies.tsv").read_text(encoding="utf-8").splitlines()
     lines = [line for line in lines if line.split("\t")[1] != "training"]
     tests = data.antibodies().values()
     for bound in (np.inf, BOUND):
@@ -68,8 +68,4 @@ def main() -> None:
             near = [max(alike(pair[kind], t[kind]) for pair in found.values()) for t in tests]
             print(f"below {bound}: test chains, {of}: nearest {np.round(near, 2)}")
     rows = ["\t".join([name, "training", *pair]) for name, pair in found.items()]
-    FILE.write_text("\n".join([*lines, *rows]) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    yield "antibodies.tsv", "\n".join([*lines, *rows, ""])

@@ -1,76 +1,173 @@
-"""What the recorders share: a lesson's own functions, the real model, its chains, tables as files.
+"""What the recorders share: lessons' functions, heads, comparisons with their errors, and files.
 
-Each module beside this one writes files of notebooks/data/, such as `python -m tools.record.curve`.
+Each module beside this one writes files of notebooks/data/, such as `python -m tools.record.curve`:
+its last function, a `recorder`, yields their names and contents.
 """
 
 import csv
+import functools
+import gzip
 import io
 import itertools
+import json
+import math
 import os
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
+from scipy.io import wavfile
 from tqdm import tqdm
 
+from performer_course import projections
 from performer_course.models import antibody
 from performer_course.teaching import data
 from tools.notebooks import read
 from tools.setting import ENVIRONMENT, NOTEBOOKS
 
+# Files
 
-def lesson(name: str, tag: str = "", until: str = "") -> dict:
-    """What the code cells of a lesson define: those tagged `tag`, or up to the one with `until`."""
+
+def recorder(files: Callable) -> Callable:
+    """Decorates the last function of a module, which yields (name, content) as `write` takes it.
+
+    Calling it writes these files; where the module is the program it is called at once, with the
+    words of the command line.
+    """
+
+    @functools.wraps(files)
+    def main(*words):
+        for name, *content in files(*words):
+            write(data.FOLDER / name, *content)
+
+    if files.__module__ == "__main__":
+        main(*sys.argv[1:])
+    return main
+
+
+def write(path: Path, content, digits: str = "") -> None:
+    """A file of the kind that its name says: a table from dicts, arrays, JSON, sound or text.
+
+    The rows of a table are written as soon as they are there, their floats in the format `digits`.
+    """
+    if path.suffix == ".csv":
+        rows = iter(content)
+        first = next(rows)
+        with path.open("w", encoding="utf-8", newline="") as file:
+            out = csv.DictWriter(file, first, lineterminator="\n")
+            out.writeheader()
+            for row in itertools.chain([first], rows):
+                for column, x in row.items():
+                    if digits and isinstance(x, float | np.floating):
+                        row[column] = format(x, digits)
+                out.writerow(row)
+                file.flush()
+    elif path.suffix == ".npz":
+        np.savez_compressed(path, **content)
+    elif path.suffix == ".gz":  # without a time
+        path.write_bytes(gzip.compress(content.encode(), mtime=0))
+    elif path.suffix == ".wav":
+        wavfile.write(path, *content)
+    else:
+        if path.suffix == ".json":
+            content = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        path.write_text(content, encoding="utf-8", newline="\n")
+
+
+def named(columns: list, rows: Iterable) -> Iterator[dict]:
+    """Rows as dicts."""
+    return (dict(zip(columns, row, strict=True)) for row in rows)
+
+
+def halves(qkv: Iterable, name: str = "") -> dict[str, np.ndarray]:
+    """q, k and v by their names, as float16."""
+    return {f"{name}{n}": np.stack(x).astype(np.float16) for n, x in zip("qkv", qkv, strict=True)}
+
+
+# What runs
+
+
+def lesson(number: int, tag: str = "", until: str = "") -> ModuleType:
+    """What the code cells of a lesson define: those tagged `tag`, or up to the one with `until`.
+
+    What these cells train is trained.
+    """
     os.environ.update(ENVIRONMENT)
-    names = {}
+    (path,) = NOTEBOOKS.glob(f"{number}_*.py")
+    found = ModuleType(path.stem)
     with redirect_stdout(io.StringIO()):
-        for cell in read(NOTEBOOKS / name).cells:
+        for cell in read(path).cells:
             tagged = not tag or tag in cell.metadata.get("tags", ())
-            if cell.cell_type == "code" and tagged and until not in names:
-                exec(compile(cell.source, name, "exec"), names)
-    return names
+            if cell.cell_type == "code" and tagged and until not in vars(found):
+                exec(compile(cell.source, path.name, "exec"), vars(found))
+    return found
 
 
-def lesson_16(until: str) -> dict:
-    """The names of lesson 16 after the cell that defines `until`; what it trains is trained."""
-    return lesson("16_train_a_performer.py", until=until)
+def in_threads(function: Callable, jobs: list) -> list:
+    """function(job) of each, in two threads, with a progress bar."""
+    with ThreadPoolExecutor(2) as pool:
+        return list(tqdm(pool.map(function, jobs), total=len(jobs)))
 
 
-def seeded(names: dict, seed: int) -> tuple[Callable, dict]:
+def given_to(attend: Callable, run: Callable) -> list[tuple]:
+    """(q, k, v) of each call of `attend` in run(attend)."""
+    found = []
+
+    def keep(i, *qkv):
+        found.append(qkv)
+        return attend(i, *qkv)
+
+    run(keep)
+    return found
+
+
+def drawn(rng, heads: tuple[int, ...], m: int, d: int) -> np.ndarray:
+    """Orthogonal directions of each head, drawn one head after another: (*heads, m, d)."""
+    W = [projections.orthogonal(rng, m, d) for _ in range(math.prod(heads))]
+    return np.reshape(W, (*heads, m, d))
+
+
+# The decoder of lesson 16
+
+
+def seeded(lesson_16: ModuleType, seed: int) -> tuple[Callable, dict]:
     """The lesson's rng(n) for a seed, 0 its own, and a start; `bits` judges by its windows."""
 
     def rng(n):
         return np.random.default_rng(n if seed == 0 else [n, seed])
 
-    start = names["transformer"].init(rng(6), names["config"])
+    start = lesson_16.transformer.init(rng(6), lesson_16.config)
     del start["W"]
-    names["test"] = names["windows"](rng(3), names["held_out"], 320)
+    lesson_16.test = lesson_16.windows(rng(3), lesson_16.held_out, 320)
     return rng, start
 
 
-def chosen(names: dict, ways: Iterable, rates: Iterable, bits: Callable) -> tuple[dict, list]:
+def chosen(lesson_16: ModuleType, ways: Iterable, rates: Iterable, bits: Callable) -> tuple:
     """The best rate of each way by bits(way, rate) on a tenth of the training blocks, set aside
     while it learns from the others; and a line for each trial."""
-    whole = {name: names[name] for name in ("held_out", "to_learn")}
-    names["held_out"] = whole["to_learn"][4::10]
-    names["to_learn"] = np.delete(whole["to_learn"], np.s_[4::10], axis=0)
+    whole = lesson_16.held_out, lesson_16.to_learn
+    lesson_16.held_out = lesson_16.to_learn[4::10]
+    lesson_16.to_learn = np.delete(lesson_16.to_learn, np.s_[4::10], axis=0)
     trials = {(way, rate): bits(way, rate) for way in tqdm(ways) for rate in rates}
-    names.update(whole)
+    lesson_16.held_out, lesson_16.to_learn = whole
     rows = [{"attention": a, "rate": n, "bits": f"{x:.6f}"} for (a, n), x in trials.items()]
     return {way: min(rates, key=lambda rate: trials[way, rate]) for way in ways}, rows
 
 
-def moments_of(names: dict, rng: Callable, soft: dict) -> tuple:
+def moments_of(lesson_16: ModuleType, rng: Callable, soft: dict) -> tuple:
     """The moments of each head of a decoder, from 64 windows of training text."""
-    sample = names["windows"](rng(8), names["to_learn"], 64)[0]
-    return names["moments"](*names["heads"](soft, sample)[:2])
+    sample = lesson_16.windows(rng(8), lesson_16.to_learn, 64)[0]
+    return lesson_16.moments(*lesson_16.heads(soft, sample)[:2])
 
 
-def trained(names: dict, seed: int, rng: Callable, start: dict, steps: int) -> tuple:
+def trained(lesson_16: ModuleType, seed: int, rng: Callable, start: dict, steps: int) -> tuple:
     """Bits a character with softmax and what is beside it, the decoder, and its moments."""
-    train, bits, by_map = names["train"], names["bits"], names["by_map"]
-    none, mean = (names["MAPS"][n] for n in ("no attention", "mean(V)"))
+    train, bits, by_map = lesson_16.train, lesson_16.bits, lesson_16.by_map
+    none, mean = (lesson_16.MAPS[n] for n in ("no attention", "mean(V)"))
     soft, _ = train(start, steps, seed=seed)
     alone, _ = train(start, steps, attend=by_map, fixed=lambda _: none, seed=seed)
     result = {
@@ -78,13 +175,11 @@ def trained(names: dict, seed: int, rng: Callable, start: dict, steps: int) -> t
         "trained without attention": bits(alone, none, by_map),
         "mean(V) swapped in": bits(soft, mean, by_map),
     }
-    result |= {label: bits(soft, attend=attend) for label, attend in names["WINDOWS"].items()}
-    return result, soft, moments_of(names, rng, soft)
+    result |= {label: bits(soft, attend=attend) for label, attend in lesson_16.WINDOWS.items()}
+    return result, soft, moments_of(lesson_16, rng, soft)
 
 
-def lesson_17() -> dict:
-    """The ways to attend of lesson 17, and `scores`, which judges them."""
-    return lesson("17_move_a_real_model.py", tag="methods")
+# The model of lesson 17, and what is beside it
 
 
 def real_weights() -> dict[str, np.ndarray]:
@@ -100,16 +195,14 @@ def chains(part: str) -> list[str]:
     return [chain for pair in data.antibodies(part).values() for chain in pair]
 
 
-def write(path: Path, rows: Iterable[dict]) -> None:
-    """A table as a file, a line for each dict, as soon as it is there."""
-    rows = iter(rows)
-    first = next(rows)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        out = csv.DictWriter(file, first, lineterminator="\n")
-        out.writeheader()
-        for row in itertools.chain([first], rows):
-            out.writerow(row)
-            file.flush()
+def heads(weights: dict, chains: Iterable[str]) -> list[tuple]:
+    """q, k and v of every head on each chain."""
+    return [antibody.heads(weights, antibody.encode(chain)) for chain in tqdm(chains)]
+
+
+def with_error(x: np.ndarray) -> tuple[float, float]:
+    """The mean, and its standard error."""
+    return x.mean(), x.std(ddof=1) / len(x) ** 0.5
 
 
 def over_chains(values: np.ndarray, chain: np.ndarray) -> float:
@@ -133,13 +226,3 @@ def beside(found: np.ndarray, **others: np.ndarray) -> dict[str, str]:
         numbers[f"ln P less {name}"] = f"{less.mean():.4f}"
         numbers[f"error of ln P less {name}"] = f"{over_chains(less, chain):.4f}"
     return numbers
-
-
-def with_error(x: np.ndarray) -> tuple[float, float]:
-    """The mean, and its standard error."""
-    return x.mean(), x.std(ddof=1) / len(x) ** 0.5
-
-
-def halves(qkv: Iterable, name: str = "") -> dict[str, np.ndarray]:
-    """q, k and v by their names, as float16."""
-    return {f"{name}{n}": np.stack(x).astype(np.float16) for n, x in zip("qkv", qkv, strict=True)}

@@ -9,24 +9,23 @@ training blocks that is not trained on: three_seeds_rates.csv.
 """
 
 import functools
+from types import ModuleType
 
 import numpy as np
 from tqdm import tqdm
 
-from performer_course.teaching import data
-from tools.record.shared import chosen, lesson_16, seeded, trained, write
+from tools.record.shared import chosen, lesson, recorder, seeded, trained
 
-FILE, TRIALS = (data.FOLDER / f"three_seeds{of}.csv" for of in ("", "_rates"))
 SEEDS, RATES = 3, (1e-2, 2e-2, 4e-2)
 SIZES = (16, 64, 256)
 
 
-def found(names: dict, seed: int) -> dict[str, float]:
+def found(lesson_16: ModuleType, seed: int) -> dict[str, float]:
     """What one seed gives, by the functions of the lesson; seed 0 repeats its numbers."""
-    rng, start = seeded(names, seed)
-    train, bits, by_features = names["train"], names["bits"], names["by_features"]
-    directions = names["directions"]
-    result, soft, moments = trained(names, seed, rng, start, 600)
+    rng, start = seeded(lesson_16, seed)
+    train, bits, by_features = lesson_16.train, lesson_16.bits, lesson_16.by_features
+    directions = lesson_16.directions
+    result, soft, moments = trained(lesson_16, seed, rng, start, 600)
     dense = functools.partial(directions, moments=moments)
     for label, of in {"positive": directions, "dense, centred": dense}.items():
         generator = rng(10)
@@ -41,51 +40,48 @@ def found(names: dict, seed: int) -> dict[str, float]:
     return result
 
 
-def ways(names: dict) -> dict[str, tuple]:
+def ways(lesson_16: ModuleType) -> dict[str, tuple]:
     """{attention: (attend, what is drawn for it, whether at each step)}."""
-    directions, by_features, by_map = names["directions"], names["by_features"], names["by_map"]
+    directions, by_features = lesson_16.directions, lesson_16.by_features
     fixed_norms = functools.partial(directions, norms="fixed")
     maps = "ELU + 1", "ReLU", "mean(V)", "no attention"
     return {
         "softmax": (None, lambda _: {}, False),
-        "window of 4 keys": (names["WINDOWS"]["window of 4 keys"], lambda _: {}, False),
+        "window of 4 keys": (lesson_16.WINDOWS["window of 4 keys"], lambda _: {}, False),
         "positive, one W": (by_features, directions, False),
         "positive, redrawn": (by_features, directions, True),
         "SMREG, one W": (by_features, fixed_norms, False),
         "SMREG, redrawn": (by_features, fixed_norms, True),
-    } | {label: (by_map, lambda _, label=label: names["MAPS"][label], False) for label in maps}
+    } | {n: (lesson_16.by_map, lambda _, n=n: lesson_16.MAPS[n], False) for n in maps}
 
 
-def scratch(names: dict, seed: int, way: tuple, rate: float) -> dict[str, float]:
+def scratch(lesson_16: ModuleType, seed: int, way: tuple, rate: float) -> dict[str, float]:
     """Bits a character after 600 steps at a rate: on a model's own W, and on fresh ones."""
-    (attend, fixed, redraw), (rng, start) = way, seeded(names, seed)
-    params, _ = names["train"](start, 600, rate, attend, fixed, redraw, seed)
+    (attend, fixed, redraw), (rng, start) = way, seeded(lesson_16, seed)
+    params, _ = lesson_16.train(start, 600, rate, attend, fixed, redraw, seed)
     own, fresh = np.random.default_rng([5, seed]), [rng(30 + i) for i in range(3)]
-    judges = {"": [own] * (not redraw), ", fresh W": fresh * (attend is names["by_features"])}
+    judges = {"": [own] * (not redraw), ", fresh W": fresh * (attend is lesson_16.by_features)}
 
     def mean(rngs):
-        return np.mean([names["bits"](params, fixed(rng), attend) for rng in rngs])
+        return np.mean([lesson_16.bits(params, fixed(rng), attend) for rng in rngs])
 
     return {end: mean(rngs) for end, rngs in judges.items() if rngs}
 
 
-def main() -> None:
-    names = lesson_16("directions")
-    of, columns = ways(names), {}
+@recorder
+def main():
+    lesson_16 = lesson(16, until="directions")
+    of, columns = ways(lesson_16), {}
 
     def trial(way, rate):  # a model that keeps its W is judged on it
-        return next(iter(scratch(names, SEEDS, of[way], rate).values()))
+        return next(iter(scratch(lesson_16, SEEDS, of[way], rate).values()))
 
-    rates, trials = chosen(names, of, RATES, trial)
-    write(TRIALS, trials)
+    rates, trials = chosen(lesson_16, of, RATES, trial)
+    yield "three_seeds_rates.csv", trials
     for seed in tqdm(range(SEEDS)):
-        columns[f"seed {seed}"] = column = found(names, seed)
+        columns[f"seed {seed}"] = column = found(lesson_16, seed)
         for label, way in of.items():
-            bits = scratch(names, seed, way, rates[label])
+            bits = scratch(lesson_16, seed, way, rates[label])
             column |= {f"from scratch, {label}{end}": x for end, x in bits.items()}
-    runs = {run: {n: f"{of[run]:.6f}" for n, of in columns.items()} for run in columns["seed 0"]}
-    write(FILE, ({"run": run} | line for run, line in runs.items()))
-
-
-if __name__ == "__main__":
-    main()
+    rows = ({"run": run} | {n: of[run] for n, of in columns.items()} for run in columns["seed 0"])
+    yield "three_seeds.csv", rows, ".6f"

@@ -24,13 +24,13 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from performer_course import compare, projections
+from performer_course import compare
 from performer_course.attention import favor_attention, softmax_attention
 from performer_course.models import antibody
-from performer_course.teaching import data, training
-from tools.record.shared import chains, lesson_17, real_weights, with_error, write
+from performer_course.teaching import training
+from tools.record import shared
+from tools.record.shared import lesson, real_weights, recorder, with_error
 
-FILE = data.FOLDER / "antibody_tuning.csv"
 WAYS = "softmax", "FAVOR+, kept", "FAVOR+, redrawn", "trained, kept"
 SEEDS, STEPS, FRESH = 2, (0, 10, 20, 40, 80), 3
 M, CHAINS, RATE, RISES = 64, 8, 1e-4, 10
@@ -43,8 +43,7 @@ FIRST = len(antibody.TOKENS) - len(antibody.RESIDUES)  # tokens before it are no
 
 def drawn(rng) -> np.ndarray:
     """Directions as published, orthogonal, of each block: (blocks, M, d), float32."""
-    W = [projections.orthogonal(rng, M, 512 // antibody.HEADS) for _ in range(antibody.BLOCKS)]
-    return np.stack(W).astype(np.float32)
+    return shared.drawn(rng, (antibody.BLOCKS,), M, 512 // antibody.HEADS).astype(np.float32)
 
 
 def attend_by(W, real=None):
@@ -130,7 +129,7 @@ def judges(way: str, W, steps: int) -> dict:
 def rows(weights: dict, way: str, seed: int, scores: Callable) -> Iterator[dict]:
     """The lines of one run, judged by `scores` of the lesson beside the model as it was."""
     exact = scores(weights, attend_by(None))[0]
-    for steps, now, W in tuned(weights, way, seed, chains("training")):
+    for steps, now, W in tuned(weights, way, seed, shared.chains("training")):
         for name, directions in judges(way, W, steps).items():
             log_p, right, _ = scores(now, attend_by(directions))
             (mean, error), (less, its) = with_error(log_p), with_error(log_p - exact)
@@ -139,19 +138,17 @@ def rows(weights: dict, way: str, seed: int, scores: Callable) -> Iterator[dict]
                 "W": name,
                 "seed": seed,
                 "steps": steps,
-                "perplexity": f"{np.exp(-mean):.4f}",
-                "error of its ln": f"{error:.4f}",
-                "ln P less exact": f"{less:.4f}",
-                "its error": f"{its:.4f}",
+                "perplexity": np.exp(-mean),
+                "error of its ln": error,
+                "ln P less exact": less,
+                "its error": its,
                 "right of 702": f"{right.sum():.0f}",
             }
 
 
-def main() -> None:
-    weights, scores = real_weights(), lesson_17()["scores"]
+@recorder
+def main():
+    weights, scores = real_weights(), lesson(17, tag="methods").scores
     runs = itertools.product(WAYS, range(SEEDS))
-    write(FILE, (row for run in runs for row in rows(weights, *run, scores)))
-
-
-if __name__ == "__main__":
-    main()
+    table = (row for run in runs for row in rows(weights, *run, scores))
+    yield "antibody_tuning.csv", table, ".4f"

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.cluster.vq import kmeans2
 
 from performer_course.teaching import data
+from tools.record.shared import recorder
 from tools.setting import ROOT
 
 FILE = ROOT / "kit/look/static/figures/window.js"
@@ -50,10 +51,7 @@ def heads() -> str:
     return found
 
 
-def main() -> None:
+@recorder
+def main():
     before, _, rest = FILE.read_text(encoding="utf-8").partition(BEGIN)
-    FILE.write_text(before + BEGIN + heads() + END + rest.partition(END)[2], encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    yield FILE, before + BEGIN + heads() + END + rest.partition(END)[2]
