@@ -106,3 +106,10 @@ def test_the_likelihood_of_the_right_text_is_that_on_record(weights, clip):
     assert speech.log_likelihood(weights, sound, said).mean() > log_p.mean()
     other = speech.log_likelihood(weights, sound, text.replace("amiable", "terrible"))
     assert other.sum() < log_p.sum() - 10
+
+
+def test_without_attention_nothing_is_heard(weights, clip, lesson):
+    sound, text = clip
+    said = speech.transcribe(weights, sound, lesson.uniform)
+    assert lesson.word_errors(said, text) >= 65
+    assert speech.log_likelihood(weights, sound, text, lesson.uniform).mean() < -5
