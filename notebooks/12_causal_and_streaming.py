@@ -577,7 +577,7 @@ def recalls(rng, n, betas=(16, 16), d=16, e=8):
     k = xp.asarray(k / np.linalg.norm(k, axis=1, keepdims=True))
     output = [k @ (xp.matrix_transpose(k) @ v) * (d / (n + d - 1))]
     for m, beta in zip((256, 4096), betas, strict=True):
-        W, x = to_like(projections.orthogonal(rng, m, d), k), k * (beta * d**0.5) ** 0.5
+        W, x = to_like(projections.orthogonal(rng, m, d), k), k * float(beta * d**0.5) ** 0.5
         state = attention.absorb(attention.init_state(x, v, W), x, v, W)  # xᵀx'/√d = β kᵀk'
         output.append(attention.read(state, x, W))
     x = k * (16 * d**0.5) ** 0.5
