@@ -15,7 +15,6 @@ language = "en"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["torch", "transformers"]  # performer_course.pytorch, huggingface
-autodoc_preserve_defaults = True  # "memory=Cache", as it is written
 autodoc_typehints_format = "short"
 add_module_names = html_use_index = False
 smartquotes_action = "qD"  # "..." in a shape is not an ellipsis
