@@ -215,7 +215,7 @@ def recalled(given, rule, beta=None, a=1.0):
     if rule == "softmax":
         answers = attention.softmax_attention(32 * k.shape[2] ** 0.5 * k, k, v)  # it divides by √d
     elif rule == "window":  # the last 16 pairs, as many numbers as a state; beta favours late ones
-        near, late = xp.matrix_transpose(k[:, -16:, :]), beta * xp.arange(16)
+        near, late = xp.matrix_transpose(k[:, -16:, :]), beta * xp.arange(16, dtype=k.dtype)
         answers = xp.exp(32 * (q @ near - 1) + late) @ v[:, -16:, :]
     else:
         answers = q @ recurrent.recurrence(k, k, v, beta, gate)[0]

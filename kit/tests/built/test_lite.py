@@ -96,10 +96,11 @@ def imported(source):
 def test_what_lessons_and_their_part_of_the_package_import_is_in_the_browser(lock):
     source = re.sub(r"(?m)^(?:%|await ).*$", "", "\n".join(cells(name, "code") for name in RUNNING))
     statements, asked = imported(source.replace("import piplite", ""))
-    look = "import sys\nprint(*(m.__file__ for n, m in sys.modules.items() if 'performer_c' in n))"
+    files = "(m.__file__ for n, m in sys.modules.items() if 'performer_c' in n)"
+    look = f"import sys\nprint(*{files}, sep='\\n')"
     command = [sys.executable, "-c", "\n".join([*statements, look])]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    for path in run.stdout.split():
+    for path in run.stdout.splitlines():
         asked |= imported(Path(path).read_text(encoding="utf-8"))[1]
     known = importlib.metadata.packages_distributions()
     own = {"performer_course", *sys.stdlib_module_names}
