@@ -10,8 +10,8 @@
 #
 # A language model writes token by token, and reads each new token before it chooses the next. This is *autoregressive
 # decoding*. Such a model may look back but never ahead: a *causal mask* lets row $i$ of its attention see only the keys
-# $j \le i$. Meanwhile, exact attention must store all keys and values so far. How can we read a text of any length with
-# a memory of fixed size?
+# $j \le i$. Exact attention must store all keys and values so far. How can we read a text of any length with a memory
+# of fixed size?
 
 # %%
 import timeit

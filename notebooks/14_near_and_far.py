@@ -8,9 +8,9 @@
 # > all others in the same denominator, and say for a given head which of these is worth its multiplications and
 # > milliseconds.
 #
-# An astronomer who adds up gravitational pulls computes that of each near star, and treats a distant galaxy as one
-# heavy point. This is the idea behind the *fast multipole method*, and appendix [a8](a8_stars_and_charges.ipynb) shows
-# how well it works. Attention, like gravity, is a sum over pairs. Which pairs must it compute exactly, and which can it
+# An astronomer who adds up gravitational pulls takes each near star by itself, and treats a distant galaxy as one heavy
+# point. This is the idea behind the *fast multipole method*, and appendix [a8](a8_stars_and_charges.ipynb) shows how
+# well it works. Attention, like gravity, is a sum over pairs. Which pairs must it compute exactly, and which can it
 # summarise?
 
 # %%

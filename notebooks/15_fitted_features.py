@@ -299,9 +299,9 @@ show(
 # multiplications, on 8 at a half (with other draws on half at most), and on 12 of 14 at four times.
 
 # %% [markdown]
-# **At the heads' own temperature, sharpening pays where there are many directions: at four times the cost of exact
-# attention it lowers the error on 12 of 14 trained heads.** This does not contradict the formula, which describes the
-# mean square and not the typical error of a few draws.
+# **At the heads' own temperature, sharpening pays where there are many directions: at four times exact attention's cost
+# it lowers the error on 12 of 14 trained heads.** This does not contradict the formula, which describes the mean square
+# and not the typical error of a few draws.
 
 # %% [markdown]
 # ## 3. Train the features
@@ -640,9 +640,9 @@ for label, known in (
 # single chain. Trained on many chains, they follow one such head much better (lesson 17).
 #
 # Drawn features do less. At the heads' own temperature, a window with a mean key at a quarter of exact attention's
-# multiplications is on all 16 heads ahead of plain, centred and dense features at a quarter, and on all but one ahead
-# of the same features at a half. Equal multiplications are not equal milliseconds, however: on the speech heads 64
-# features took least time, and the window with centres, as in lesson 14, hardly less than exact attention.
+# multiplications is ahead of plain, centred and dense features at a quarter on all 16 heads, and of the same features
+# at a half on all but one. Equal multiplications are not equal milliseconds, however: on the speech heads 64 features
+# took least time, and the window with centres, as in lesson 14, hardly less than exact attention.
 #
 # The error of a head does not tell how a model will do. On most of the antibody heads above, dense features are worse
 # than $\operatorname{mean}(V)$. Yet the model with 64 of them in every head, which at this length cost more than exact
@@ -750,12 +750,12 @@ print(
 # score depends on the distance between the positions, and one shift removes only what is the same at every position.
 
 # %% [markdown]
-# At the heads' own temperature, dense features at a half of the multiplications beat $\operatorname{mean}(V)$ on none
-# of the 22 rotated heads. **The rotation makes dense features worse on most heads that were trained without it, and on
-# all 22 heads a window with a mean key has a smaller error at half their cost.** (Many models pair neighbouring
-# coordinates, not $i$ with $i + d/2$ as here. On the 14 heads rotated that way, dense features beat
-# $\operatorname{mean}(V)$ on one.) A shift still helps: it lowers the error on 20 of the 22 heads, but on only one of
-# them below the error of $\operatorname{mean}(V)$.
+# At the heads' own temperature, dense features at half of exact attention's multiplications beat
+# $\operatorname{mean}(V)$ on none of the 22 rotated heads. **The rotation makes dense features worse on most heads that
+# were trained without it, and on all 22 a window with a mean key has a smaller error at half the features' cost.**
+# (Many models pair neighbouring coordinates, not $i$ with $i + d/2$ as here. On the 14 heads rotated that way, dense
+# features beat $\operatorname{mean}(V)$ on one.) A shift still helps: it lowers the error on 20 of the 22 heads, but on
+# only one of them below the error of $\operatorname{mean}(V)$.
 #
 # Three practical points follow. Take moments from rotated queries and keys. Do not shift the keys before the rotation:
 # then even exact attention has a normalised error of 1.6 to 2.4 on the rotary heads, because $s$ is rotated with the
@@ -767,9 +767,9 @@ print(
 # ## 6. What else is done
 #
 # Directions are not the only thing that can be fitted to a head. The *Nyström* method approximates the table of weights
-# from a few *landmarks*, which are means of the head's own queries and keys (Xiong et al., 2021). Between the queries'
-# weights for the mean keys and the mean queries' weights for the keys stands the pseudo-inverse of the landmarks' own
-# table. The paper finds it by six steps of an iteration.
+# from a few *landmarks*, which are means of the head's own queries and keys (Xiong et al., 2021). It multiplies the
+# queries' weights for the mean keys, the pseudo-inverse of the landmarks' own table, and the mean queries' weights for
+# the keys. The paper approximates the inverse by six steps of an iteration.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -810,10 +810,10 @@ print("speech, 64 landmarks, six steps: error", *(f"{x:.2f}" for x in off))
 
 # %% [markdown]
 # With an exact pseudo-inverse 32 landmarks are worse than $\operatorname{mean}(V)$ in nine of the twelve cases, because
-# it inverts tiny singular values as well. **With six steps of the iteration, at about the cost of 32 trained features,
+# it also inverts tiny singular values. **With six steps of the iteration, at about the cost of 32 trained features,
 # Nyström has a smaller error than these on all six antibody heads.** Window and centres are still ahead on four of the
-# six. On the speech head that attends locally it is worse than $\operatorname{mean}(V)$. And because each landmark is a
-# mean of many positions, it is not for a decoder.
+# six. On the speech head that attends locally Nyström is worse than $\operatorname{mean}(V)$. And because each landmark
+# averages many positions, the method is not for a decoder.
 #
 # Reformer finds the large weights by hashing (Kitaev et al., 2020). *Clustered queries* (section 4) are by Vyas et al.
 # (2020). In whole models, features are trained to follow softmax and the model is then fine-tuned with them (Zhang et

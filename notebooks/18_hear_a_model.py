@@ -10,7 +10,7 @@
 #
 # Has any trained model become faster because we changed its attention? Not so far: the decoder of lesson 16 reads 32
 # characters, the antibodies of lesson 17 have 120 letters, and there attention is a small part of the work. In this
-# lesson we change a model that reads 1,500 tokens, for which attention is a large part, and whose answers anybody can
+# lesson we change a model that reads 1,500 tokens, in which attention is a large part, and whose answers anybody can
 # judge: it listens to speech and writes down what it heard.
 #
 # The model is Whisper tiny.en (Radford et al., 2022), with 38 million parameters in a file of 76 MB. You do not need

@@ -663,7 +663,7 @@ print(f"features below 96 + 4 in {fewer} of {len(windows)} texts")
 # %% [markdown]
 # In all 30 layers features gain on the novel and lose on two of the three texts of the reference, with both seeds.
 # **With this training, features in all layers beat a longer window of the same memory per text on four of five kinds of
-# text, though not on the reference; beside eight exact layers they beat it on both kinds that were tried.**
+# text, though not on the reference.** Beside eight exact layers they beat it on both kinds that were tried.
 #
 # But beside eight exact layers nearly all of the memory is the cache of these layers. There a window of 256 needs only
 # 5 per cent more memory at 8,192 tokens, and no training. Its loss is level with that of the features, and it is better
@@ -673,9 +673,9 @@ print(f"features below 96 + 4 in {fewer} of {len(windows)} texts")
 # ### Or train the projections
 #
 # Training can also change the model itself. All 30 layers keep the last 64 keys and four sinks, and their projections
-# $W_q, W_k, W_v, W_o$ learn to imitate the exact model, by the KL of the next token (lesson 17). A step of Adam reads
-# 768 tokens, of another novel and of other pages of the reference in turn. The rate is the best of three, by the KL on
-# other texts. Nothing is added to the model.
+# $W_q, W_k, W_v, W_o$ learn to imitate the exact model, minimising the KL of the next token (lesson 17). Steps of Adam
+# read 768 tokens each, alternately of another novel and of other pages of the reference. The rate is the best of three,
+# by the KL on other texts. Nothing is added to the model.
 #
 # **Before you run this:** after 240 steps, on which kinds of text is the loss much smaller? And do the pass keys come
 # back?
@@ -700,10 +700,10 @@ print(f"tokens read in 240 steps of 768: {240 * 768:,}")
 # guess.
 
 # %% [markdown]
-# **A window of 256, untrained and with almost four times the memory, has a lower loss than these trained projections, in
-# all twelve texts.** At the same memory they are ahead of the untrained window on all twelve. Training helps most where
-# there was training text, and does not teach the model to carry pass keys along. On the three other kinds the trained
-# features, from the same two kinds of text, help more. But 240 steps are few: they read 184,320 tokens.
+# **A window of 256, untrained and with almost four times the memory, has a lower loss than these trained projections in
+# all twelve texts.** At the same memory they are ahead of the untrained window on all twelve. Training helps most on
+# kinds seen in training, and does not teach the model to carry pass keys along. On the three other kinds the features,
+# trained on the same two kinds of text, help more. But 240 steps are few: they read 184,320 tokens.
 #
 # ## 7. Read what it writes
 #
@@ -783,8 +783,8 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# Nothing that one would notice. Attention is 6 per cent of the multiplications there, and the times differ by at most
-# 9 per cent, mostly against the converted model.
+# Nothing that one would notice. Attention is 6 per cent of the multiplications there, and the times differ by at most 9
+# per cent; the converted model is mostly slower.
 
 # %% [markdown]
 # **Compared with PyTorch's attention, the conversion hardly saves time up to about a thousand tokens; at 8,192 tokens

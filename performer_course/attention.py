@@ -23,7 +23,7 @@ To read what is behind `favor_attention`, start with its slow form and end with 
 4. `_stable`: sums relative to a maximum: `summed_by_feature` and `weighted_sums`, and how two of
    them become one in `rescaled` and `merge`.
 5. `_causal.causal_linear`, the same with a triangle of weights; `causal_chunk` says when one
-   maximum is enough, and `causal_by_halving` does without reading a value.
+   maximum is enough, and `causal_by_halving` never reads a value.
 6. `_blocks` has slices, masks, heads and threads, and no mathematics; `_arguments` checks.
 """
 

@@ -1,4 +1,4 @@
-"""What lessons need around the mathematics.
+"""What lessons need besides the mathematics.
 
 data         a text, attention of three kinds (independent, aligned, learned), and speech
 figures      one style; show(fig, alt=...) puts a figure and its alt text on the page

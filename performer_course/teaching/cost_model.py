@@ -1,4 +1,4 @@
-"""A cost model of a GPU: the kernels and the reads that it would see, traced on any computer.
+"""A cost model of a GPU: the kernel launches and reads it would see, traced on any computer.
 
 NumPy computes. A view and `empty` cost nothing; every other operation that makes or writes an array
 counts as one kernel, although CuPy launches more for some joins and for products of stacks.

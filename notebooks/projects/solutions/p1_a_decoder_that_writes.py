@@ -760,11 +760,11 @@ show(
 # decoder has learnt what a table of three symbols knows, so all of this is a verdict about attention at the beginning
 # of its training. Lesson 16 trains twenty times as long, and there 64 directions keep less.
 #
-# Two things surprised me. Beyond the positions that were trained softmax goes from 2.86 to 3.91 bits, worse than the
-# 3.76 of mean(V), and the Performer does much the same. A window of four keys only goes from 2.92 to 3.25. Distance is
-# not the cause, because windows of 24 and 32 keys, none of them farther away than in training, are as bad as softmax:
-# at new positions even keys at trained distances mislead, and the fewer there are, the less. And fewer bits are not
-# better lines: from both places where they write, the window of four soon writes nothing but spaces, the Performer from
-# one, softmax from neither. Two places are too few to say how often that happens; the bits decide. I did not try
-# another text, a decoder that reads so far that the states pay off, other rates for the first 600 steps, fine-tuned
-# windows, more than 80 steps of fine-tuning, or fine-tuning with 16 or 256 directions.
+# Two things surprised me. Beyond the trained positions, softmax goes from 2.86 to 3.91 bits, worse than the 3.76 of
+# mean(V), and the Performer does much the same. A window of four keys goes only from 2.92 to 3.25. Distance is not the
+# cause, because windows of 24 and 32 keys, which reach no farther than in training, are as bad as softmax: at new
+# positions even keys at trained distances mislead, and fewer keys mislead less. And fewer bits are not better lines:
+# from both starting places the window of four soon writes nothing but spaces, the Performer from one of them, softmax
+# from neither. Two places are too few to say how often that happens; the bits decide. I did not try another text, a
+# decoder that reads so far that the states pay off, other rates for the first 600 steps, fine-tuned windows, more than
+# 80 steps of fine-tuning, or fine-tuning with 16 or 256 directions.
