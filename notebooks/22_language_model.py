@@ -347,8 +347,8 @@ for name, x in (("window 64 + 4", first), ("… and a mean key", later)):
 # layer 0 spreads its weight over hundreds of keys. A window is then a sample of them in which each key keeps its own
 # weight, whereas the mean key gives all far values equal weight. Left out of layer 0, it helps a little, in six
 # texts of six. The clearest case is a tie: 64 centres and a window of 256 have the same mean error, 0.089, and the
-# model loses 0.250 nats with the one and 0.076 with the other. **The errors of the layers do not rank the methods as
-# the model's loss does, so measure the model.**
+# model loses 0.250 nats with the one and 0.076 with the other. The errors of the layers do not rank the methods as
+# the model's loss does, so measure the model.
 #
 # ### Other kinds of text
 #
@@ -607,9 +607,9 @@ by_kind(f"window {x} exact" for x in ("64 + 4, 8", "256 + 4, 8", "256 + 4, 12 ke
 # %% [markdown]
 # Which heads matter together is another question. The twelve key heads that do most harm alone leave the first digit at
 # 1.56 nats, worse than four whole layers of the same memory. So we try another rule: the nine key heads whose queries put
-# a tenth of their weight on the right token, in that first sequence, and the three of layer 7. **With half of the
+# a tenth of their weight on the right token, in that first sequence, and the three of layer 7. With half of the
 # memory, these twelve key heads retrieve about as well as the eight layers: the first digit costs 0.1 nats more, the
-# paragraph 0.2 less.** With a window of 256 they take 61 MB, and each of the five kinds of text is then, on average,
+# paragraph 0.2 less. With a window of 256 they take 61 MB, and each of the five kinds of text is then, on average,
 # within 0.1 nats of exact attention. Either rule rests on one sequence, and neither need be the best.
 #
 # ## 6. Train the far field
@@ -700,8 +700,8 @@ print(f"tokens read in 240 steps of 768: {240 * 768:,}")
 # guess.
 
 # %% [markdown]
-# **A window of 256, untrained and with almost four times the memory, has a lower loss than these trained projections in
-# all twelve texts.** At the same memory they are ahead of the untrained window on all twelve. Training helps most on
+# A window of 256, untrained and with almost four times the memory, has a lower loss than these trained projections in
+# all twelve texts. At the same memory they are ahead of the untrained window on all twelve. Training helps most on
 # kinds seen in training, and does not teach the model to carry pass keys along. On the three other kinds the features,
 # trained on the same two kinds of text, help more. But 240 steps are few: they read 184,320 tokens.
 #
@@ -817,8 +817,8 @@ show(
 #   layers with twice the memory.
 # - Beside exact layers, trained features beat a longer window of the same memory per text. But a window of 256 takes
 #   just 5 per cent more there, needs no training, and retrieves digits better. So lengthen the window first.
-# - The errors of heads and layers do not rank methods reliably. Measure the model, on text and on a task that needs distant
-#   tokens.
+# - The errors of heads and layers do not rank methods reliably. Measure the model, on text and on a task that needs
+#   distant tokens.
 #
 # ## Where it breaks
 #

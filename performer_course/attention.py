@@ -3,15 +3,15 @@
 q: (..., L, d), k: (..., S, d), v: (..., S, e) give (..., L, e); W: (m, d), or (..., m, d) with
 directions for each head; leading axes broadcast. Grouped queries (Ainslie et al., 2023, §2.2): of
 H heads, the axis before the last two, k, v and key_mask may have G = H/n, and query head h sees
-key head h // n. Features and sums of keys, a State too, are then those of G heads, unless each
-query head has its own W: a cost counts L for each query head and S for each key head.
-key_mask: (..., S), False for a key that is hidden, which may hold anything and adds exactly
-nothing. A row that sees no key is zero. causal: row i sees the keys j ≤ i, counted from the first
-key even if L ≠ S; for one new query against a cache of keys, leave causal False. Sums run in
-float32 at least, and the result has the dtype of the inputs. All raise ValueError for shapes that
-do not fit, arrays of different libraries, masked arrays, and empty, integer, float128 or (on NumPy)
-non-finite input, or entries above 5e138 (2e17 if sums run in float32), of v 4e246 (7e30). With
-other libraries, non-finite values spread, also to earlier rows.
+key head h // n. Features and sums of keys, including a State, then have G heads, unless each query
+head has its own W; costs count L for each query head and S for each key head. key_mask: (..., S),
+False for a hidden key, whose entries may be anything and add exactly nothing. A row that sees no
+key is zero. causal: row i sees the keys j ≤ i, counted from the first key even if L ≠ S; for one
+new query against a cache of keys, leave causal False. Sums run in float32 at least, and the result
+has the dtype of the inputs. All functions raise ValueError for shapes that do not fit, arrays of
+different libraries, masked arrays, empty, integer, float128 or (on NumPy) non-finite input, and
+entries above 5e138 (2e17 if sums run in float32), 4e246 (7e30) for v. With other libraries,
+non-finite values spread, also to earlier rows.
 
 The values get a column of ones, [v, 1], so that each sum includes its own denominator.
 
