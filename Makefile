@@ -23,7 +23,9 @@ export PIP_USER := 0
 unexport PYTHONPATH PYTHONSAFEPATH PYTHONWARNINGS
 # Jupyter asks for this flag where one works as root, as in a container.
 ROOTFLAG := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
-# A stamp for each set of extras that was asked for. EXTRAS=gpu-cuda12 adds to what a target needs.
+# A stamp for each set that was asked for, of extras and of the groups of those who work on the course.
+# EXTRAS=gpu-cuda12 adds to what a target needs.
+GROUPS := benchmarks course gpu-check lite pdf peers site slides tests
 comma := ,
 space := $(subst ,, )
 LESSONS := $(VENV)/with-lessons,training,cluster$(EXTRAS:%=,%)
@@ -117,7 +119,7 @@ claims: $(TESTS) ## plant each defect that a claim names, and say which are not 
 
 # The CUDA libraries of gpu-cuda12 and gpu-cuda13 exclude each other, so those two are not pinned.
 constraints: ## choose the pinned versions anew (needs uv)
-	uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url $(addprefix --extra=,lessons training cluster tests site slides lite pdf benchmarks gpu-check) pyproject.toml -o constraints.txt
+	uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url $(addprefix --extra=,lessons training cluster) $(addprefix --group=,$(filter-out peers,$(GROUPS))) pyproject.toml -o constraints.txt
 
 clean: ## remove what make set up
 	rm -rf $(VENV)
@@ -126,6 +128,9 @@ clean: ## remove what make set up
 # change. One CuPy is enough: gpu-check gives way to a real one.
 ALL = $(sort $(subst $(comma), ,$(patsubst $(VENV)/with-%,%,$@ $(wildcard $(VENV)/with-*))))
 WANTED = $(if $(filter gpu-cuda%,$(ALL)),$(filter-out gpu-check,$(ALL)),$(ALL))
+BRACKETS = $(subst $(space),$(comma),$(filter-out $(GROUPS),$(WANTED)))
+INSTALL = $(CONSTRAINTS) -e ".$(BRACKETS:%=[%])" \
+	$(addprefix --group ,$(filter $(GROUPS),$(WANTED)))
 
 # uv installs in seconds what takes pip two minutes, so pip fetches it where it is not there, and does
 # its work where it can't be had: the same versions either way. What was half made when it was interrupted
@@ -133,17 +138,16 @@ WANTED = $(if $(filter gpu-cuda%,$(ALL)),$(filter-out gpu-check,$(ALL)),$(ALL))
 # name alone. An environment is whole once it has pip, or for uv a pyvenv.cfg. setuptools warns of every
 # editable install that it goes by the name of a folder, as this one should; that warning is left out.
 $(VENV)/with-%: pyproject.toml constraints.txt
-	@extras='$(subst $(space),$(comma),$(WANTED))'; \
-	for package in $(VENV)/lib/python*/site-packages/*.dist-info $(VENV)/Lib/site-packages/*.dist-info; do \
+	@for package in $(VENV)/lib/python*/site-packages/*.dist-info $(VENV)/Lib/site-packages/*.dist-info; do \
 	  test -e $$package/INSTALLER || rm -rf $$package; \
 	done; \
 	if command -v uv >/dev/null 2>&1; then \
 	  set -ex; test -e $(BIN)/python -a -e $(VENV)/pyvenv.cfg || uv venv -q --allow-existing --python $(PYTHON) $(VENV); \
-	  uv pip install -q --python $(VENV) $(CONSTRAINTS) -e ".[$$extras]"; \
+	  uv pip install -q --python $(VENV) $(INSTALL); \
 	else \
 	  set -e; export PYTHONWARNINGS=ignore:Editable; set -x; test -e $(BIN)/pip || $(PYTHON) -m venv $(VENV); \
 	  pip="$(BIN)/python -m pip install -q --disable-pip-version-check"; \
-	  { test -e $(BIN)/uv || $$pip uv; } && $(BIN)/uv pip install -q --python $(VENV) $(CONSTRAINTS) -e ".[$$extras]" \
-	    || { echo "uv could not; pip can, in two minutes."; $$pip $(CONSTRAINTS) -e ".[$$extras]"; }; \
+	  { test -e $(BIN)/uv || $$pip uv; } && $(BIN)/uv pip install -q --python $(VENV) $(INSTALL) \
+	    || { echo "uv could not; pip can, in two minutes."; $$pip "pip>=25.1"; $$pip $(INSTALL); }; \
 	fi
 	@touch $@ $(wildcard $(VENV)/with-*)

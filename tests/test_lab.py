@@ -223,7 +223,7 @@ def test_a_full_disk_is_named_with_the_folder_and_what_it_needs(monkeypatch, cap
 
 @pytest.fixture
 def make(tmp_path):
-    """make(target, …): the extras that it installs, with a uv and tools that do nothing."""
+    """make(target, …): the sets that it installs, with a uv and tools that do nothing."""
     bin_, venv = tmp_path / "bin", tmp_path / "venv"
     tools = ("python", "jupyter", "ruff", "codespell", "lint-imports")
     for folder in (bin_, venv / "bin"):
@@ -242,8 +242,9 @@ def make(tmp_path):
         environment["PATH"] = f"{bin_}{os.pathsep}{environment['PATH']}"
         command = ["make", f"VENV={venv}", *arguments]
         subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
-        installed = re.findall(r"(?m)^uv pip install .*\[(.+)\]", (tmp_path / "log").read_text())
-        return [set(extras.split(",")) for extras in installed]
+        log = (tmp_path / "log").read_text()
+        installed = re.findall(r"(?m)^uv pip install .* \.(\S*)(.*) PIP_USER", log)
+        return [{*re.findall(r"[\w-]+", a), *re.findall(r"--group (\S+)", b)} for a, b in installed]
 
     run.folder = tmp_path
     return run

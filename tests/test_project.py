@@ -16,9 +16,10 @@ from tools.setting import edition
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
-EXTRAS = PROJECT["optional-dependencies"]
+EXTRAS, GROUPS = PROJECT["optional-dependencies"], PYPROJECT["dependency-groups"]
+SETS = EXTRAS | GROUPS
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}
-PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+PYTHONS = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
 HOME = re.compile(r"(?<![\w.~])/(?:home|root|Users)/\w|[A-Z]:\\+Users\\+\w")
 REGISTRY = re.compile(r"\b(?:pypi|pythonhosted|anaconda|npmjs)\.(?:org|com)\b")
 
@@ -37,7 +38,7 @@ def test_conda_gets_the_packages_of_pyproject():
 
 
 def test_conda_names_the_gpu_library_of_pyproject_as_a_choice():
-    wanted = [Requirement(r) for key in EXTRAS for r in EXTRAS[key] if "cupy" in r]
+    wanted = [Requirement(r) for key in SETS for r in SETS[key] if "cupy" in r]
     bounds = {str(requirement.specifier) for requirement in wanted}
     assert re.findall(r"# - cupy(>=\S+)", text("environment.yml")) == list(bounds)
 
@@ -49,7 +50,7 @@ def test_every_dependency_is_pinned_within_its_bounds():
         pins.setdefault(canonicalize_name(name), []).append(Version(version))
     # PyTorch's builds are for one device each, and peers are pinned where they are listed.
     apart = ("gpu-cuda12", "gpu-cuda13", "torch", "huggingface", "peers")
-    pinned = [EXTRAS[key] for key in EXTRAS if key not in apart]
+    pinned = [wanted for key, wanted in SETS.items() if key not in apart]
     for requirement in map(Requirement, sum(pinned, PROJECT["dependencies"])):
         versions = pins.get(canonicalize_name(requirement.name))
         assert versions, f"{requirement.name} is not pinned: run `make constraints`"
@@ -66,7 +67,7 @@ def test_ci_meets_its_peers_every_week_in_the_versions_that_their_page_names():
     assert "EXTRAS=peers" in " ".join(steps).split()
     (met,) = (n for n, step in enumerate(steps) if "tests/deep/test_peers.py" in step.split())
     assert peers["env"]["UV_TORCH_BACKEND"] == "cpu"
-    pins = set(" ".join([*EXTRAS["peers"], *steps[:met]]).split())
+    pins = set(" ".join([*GROUPS["peers"], *steps[:met]]).split())
     said = re.findall(r"(?m)^\| ([\w-]+) (\d[\w.]+) \|", text("kit/pages/how_we_know.md"))
     named = {f"{name}=={version}" for name, version in said if name != "scikit-learn"}
     assert named == {pin for pin in pins if "==" in pin and "flax" not in pin}  # runs a page alone
@@ -75,8 +76,10 @@ def test_ci_meets_its_peers_every_week_in_the_versions_that_their_page_names():
 
 def test_readme_without_make_installs_the_sets_of_make():
     sets = re.findall(r"(?m)^(?:LESSONS|TESTS) := \$\(VENV\)/with-([\w,-]+)", text("Makefile"))
-    assert re.findall(r'pip install .*"\.\[(.+)\]"', text("README.md")) == sets
-    assert sets[0] == "lessons,training,cluster"
+    (extras,) = re.findall(r'pip install .*"\.\[(.+)\]"', text("README.md"))
+    groups = re.findall(r"--group (\w+)", text("README.md"))
+    assert [extras, ",".join([extras, *groups])] == sets
+    assert re.findall(r"(?m)^GROUPS := (.+)", text("Makefile")) == [" ".join(sorted(GROUPS))]
 
 
 def test_each_lesson_has_a_row_in_readme_or_among_the_branches():

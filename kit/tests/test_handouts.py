@@ -18,7 +18,7 @@ def test_handouts_lie_beside_the_pages_of_their_lectures(tmp_path):
 
 
 def test_a_page_that_is_not_there_is_named_and_so_is_what_brings_a_browser(tmp_path, monkeypatch):
-    pytest.importorskip("playwright", reason="pages are printed where the extra `pdf` is installed")
+    pytest.importorskip("playwright", reason="pages are printed where the group `pdf` is installed")
     monkeypatch.setattr(pdf, "ROOT", tmp_path)
     monkeypatch.setattr(pdf, "HTML", tmp_path / "html")
     monkeypatch.setattr(pdf.chromium, "PATH", "chromium")

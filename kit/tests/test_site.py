@@ -213,8 +213,8 @@ def test_without_npm_one_is_told_how_to_get_it(tmp_path, monkeypatch):
         npm.package("mathjax", tmp_path)
 
 
-def test_without_a_package_one_is_told_of_the_extra():
-    with pytest.raises(SystemExit, match=r"^no-such missing.*make site.*\[site\]"):
+def test_without_a_package_one_is_told_of_the_group():
+    with pytest.raises(SystemExit, match=r"^no-such missing.*make site.*--group site"):
         need("site", no_such="no-such", re="re")
 
 

@@ -1,1 +1,1 @@
-"""What needs heavy tools: a browser, npm, and the extras of the kit. Run by `make test-kit`."""
+"""What needs heavy tools: a browser, npm, and the groups of the kit. Run by `make test-kit`."""
