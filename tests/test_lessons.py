@@ -18,6 +18,7 @@ from performer_course.kernels import cauchy, gaussian, laplacian
 from performer_course.teaching import data
 from tests.support.lessons import definitions
 from tools.lesson import find, read
+from tools.record import language
 
 
 def defined(number, **given):
@@ -365,3 +366,19 @@ def test_18_a_mean_key_lacks_the_values_outside_more_than_their_weight():
     assert (two < one).sum() >= 34
     assert (weight > one).sum() >= 34
     assert (values < one).all()
+
+
+# Lesson 22
+
+
+def test_22_the_pass_keys_that_the_lesson_names_are_those_of_its_text():
+    rng = np.random.default_rng([48, 3])
+    things = rng.permutation(language.THINGS.split(","))[:6]
+    keys = {thing: "".join(map(str, rng.integers(10, size=5))) for thing in things}
+    said = json.loads((data.FOLDER / "language_said.json").read_text(encoding="utf-8"))["pass key"]
+    text = find("22").with_suffix(".py").read_text(encoding="utf-8")
+    for thing in ("silver trunk", "iron chest", "clock room"):
+        assert f'"{thing}": "{keys[thing]}"' in text
+        right = f"The pass key of the {thing} is {keys[thing]}" in said["exact"]
+        assert right == (thing != "silver trunk")
+    assert said["exact"].startswith("36211.")
