@@ -1,16 +1,12 @@
-"""The way to a GPU, without one: what it needs is on a bare machine, and the path that the package
-takes there, forced on NumPy, passes the tests of the CPU's."""
+"""The path that the package takes on a GPU, forced on NumPy, passes the tests of the CPU's."""
 
 import functools
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from performer_course import _blocks, _causal, _positive, _stable, features, near_far
-from tests.support.checkout import tracked
 from tools.setting import ROOT
 
 from .test_attention import (  # noqa: F401
@@ -39,42 +35,6 @@ from .test_random_features import (  # noqa: F401
     test_features_written_into_an_array_are_the_same,
     test_sharp_features_keep_the_dtype_and_take_batches,
 )
-
-# A machine with a GPU and little else
-
-NEEDED = {"array_api_compat", "jaxtyping", "numpy", "scipy", "threadpoolctl", "wadler_lindig"}
-OURS = {"performer_course", "tools"}
-
-BARE = """
-import runpy, sys
-from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
-
-class Bare(PathFinder):
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        top = name.partition(".")[0]
-        here = top in {allowed} or top.startswith("_sysconfigdata")
-        return PathFinder.find_spec(name, path, target) if here else None
-
-sys.meta_path[:] = [BuiltinImporter, FrozenImporter, Bare]
-"""
-
-
-def test_the_benchmark_runs_on_a_bare_machine(tmp_path):
-    """A fresh Python that finds no module but its own, ours and those NEEDED."""
-    path, allowed = tmp_path / "dry.json", set(sys.stdlib_module_names) | NEEDED | OURS
-    main = f"runpy.run_path('benchmarks/gpu.py')['main'](['--dry-run', {str(path)!r}])"
-    command = [sys.executable, "-c", BARE.format(allowed=allowed) + main]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    assert path.exists()
-
-
-def test_no_text_has_the_course_fetched_from_elsewhere():
-    """Nothing is published under its name: anybody could take it and put anything there."""
-    named = re.compile(rb"performer_course\[|install (?:-\S+ )*['\"]?performer.course\b")
-    assert [name for name in tracked() if named.search((ROOT / name).read_bytes())] == []
-
 
 # The package's own path, on NumPy taken for a GPU: the tests above that are imported
 
