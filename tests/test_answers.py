@@ -1,12 +1,9 @@
 """What the answers to "To think about" claim, held to the truth.
 
-`states` asks that the answer holds a formula or a number; beside it that is computed. What a claim
-or another test holds is stated in HELD, with the name of that test; what an answer derives by
-itself, from nothing of the package, in DERIVED.
+`states` asks that the answer holds a formula or a number; beside it that is computed.
 """
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,41 +23,6 @@ from performer_course.teaching import data
 from tools.notebooks import NOTEBOOKS, read
 
 A5 = {"FLOP/s": 66.9e12, "bytes/s": 3.35e12}  # the peaks of an H100 there, float32
-DERIVED = {
-    "01": [
-        "an ellipse, a parabola, a hyperbola, a line, two lines",
-        "nothing at all, and, for the",
-    ],
-    "02": ["$1 - e^2 < 0$", "(T T^\\top)_{ij} = \\min(i, j)"],
-    "03": ["Exactly for $0 < a \\le 2$.", "$6 - 8 k(\\delta) + 2 k(2\\delta)$", "it is $-0.32$"],
-    "04": ["$1, s^2, s^2, 1$, and this block has the eigenvalue $1 - s^2 < 0$"],
-    "a6": ["$c \\ge -1/(d - 1)$", "at the cosine $-1/d$"],
-    "08": ["$b_c^4 = C_c / A_c$", "$b > 1$: the keys get the smaller factor"],
-    "09": ["to first order a ratio of two weights is off by $\\eta_1 - \\eta_2$ alone"],
-    "13": [
-        "the sum is 4 times that of one head",
-        "own it is 2 times",
-        "$h\\,m\\,d$ numbers for $h$",
-    ],
-    "15": ["$p_1 p_2 \\|\\bar k'_1 - \\bar k'_2\\|^2$"],
-    "14": ["and the queries have that feature alone", "at least $L/2 - F$ in squared Frobenius"],
-    "17": [
-        "64 times the square of one",
-        "$64^2$ times as large",
-    ],
-    "19": ["about $(2i - 1)/N^2$", "31/256", "16/256", "then does $1/N$ of the work"],
-    "20": ["$c + \\sum_c w_c\\, a_c^n$", "at most $d + 1$ times"],
-}
-HELD = [
-    ("01", "monomials_have_the_inner_products_of_the_polynomial_kernel", "radius $r^2 + 1$"),
-    ("07", "padding_is_invisible", "mask each padding token would get some weight"),
-    ("07", "the_fast_path_equals_the_textbook", "The package gives it zeros."),
-    ("09", "the_error_of_an_output_has_its_first_order", "= e^{z_1^\\top z_2} .$$"),
-    ("16", "the_ratio_is_biased_as_one_over_m", "bias times the slope of $o_i$"),
-    ("16", "the_error_of_an_output_has_its_first_order", "half the gradient of the variance"),
-    ("19", "a_run_of_tokens_is_a_map_and_maps_join", "they leave two states and not one"),
-    ("19", "a_run_of_tokens_is_a_map_and_maps_join", "is wrong, without any error"),
-]
 
 
 def solution(lesson):
@@ -73,18 +35,6 @@ def states(lesson, *parts):
     """Whether the answer of a lesson holds each of the parts, wherever its lines break."""
     text = " ".join(solution(lesson)[-1].source.split())
     return [part for part in parts if part not in text] == []
-
-
-@pytest.mark.parametrize("lesson", DERIVED)
-def test_an_answer_states_what_it_derives(lesson):
-    assert states(lesson, *DERIVED[lesson])
-
-
-@pytest.mark.parametrize(("lesson", "name", "said"), HELD)
-def test_an_answer_states_what_another_test_holds(lesson, name, said):
-    assert states(lesson, said)
-    tests = [path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("test_*.py")]
-    assert any(f"def {kind}{name}(" in text for text in tests for kind in ("", "test_"))
 
 
 def test_01_a_circle_anywhere_is_a_hyperplane():

@@ -58,10 +58,6 @@ def W_of(m=M, d=D, seed=9):
     return projections.orthogonal(rng(seed), m, d)
 
 
-def softmax(q, k, v, **options):
-    return softmax_attention(q, k, v, **options)
-
-
 def favor(q, k, v, **options):
     return favor_attention(q, k, v, W_of(d=q.shape[-1]).astype(q.dtype), **options)
 
@@ -79,7 +75,7 @@ def linear_textbook(q, k, v, **options):
 
 
 FORMS = {
-    "softmax": (softmax, softmax_by_rows),
+    "softmax": (softmax_attention, softmax_by_rows),
     "favor": (favor, favor_textbook),
     "linear": (linear, linear_textbook),
 }
@@ -136,7 +132,7 @@ def test_leading_axes_broadcast(form, textbook, causal, together, monkeypatch):
         np.testing.assert_allclose(found[a, b, c], one, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("form", [softmax, favor, taylor_attention, uniform_attention])
+@pytest.mark.parametrize("form", [softmax_attention, favor, taylor_attention, uniform_attention])
 @each_causal
 @pytest.mark.parametrize("junk", [0.0, 1e300, -1e300, np.inf, -np.inf, np.nan])
 def test_what_a_mask_hides_is_never_seen_not_even_nan(form, causal, junk):
@@ -203,12 +199,14 @@ def test_a_state_is_that_of_the_key_heads(heads, own_W, device, monkeypatch):
         equal(read(kept, q, W), favor_attention(q, k6, v6, W6, key_mask=mask))
 
 
-def test_heads_that_do_not_divide_and_states_of_other_heads_are_refused():
+def test_heads_that_do_not_divide_and_other_heads_or_tokens_than_those_of_a_state_are_refused():
     (q, *_), (_, k, v), W = (*(qkv(9, lead=(n,)) for n in (6, 3)), W_of())
     empty = init_state(k, v, W)
     refused("^k must have 4 heads, as q, or a divisor of it, got 3", favor, q[:4], k, v)
     refused("^state must have 5 heads, as q, or a divisor of it, got 3", read, empty, q[:5], W)
     refused("state must broadcast", follow, empty, q, for_six(k), for_six(v), W)
+    message = "one row for each token, got L = 8 queries and S = 9 keys"
+    refused(message, follow, empty, q[:, :8], k, v, W)
 
 
 # Causality: later keys change nothing
@@ -379,25 +377,19 @@ def test_any_split_and_any_order_of_merging_agree(cuts, order, scale):
     np.testing.assert_allclose(read(parts[0], q, W), expected, rtol=1e-10, atol=1e-12)
 
 
-def test_the_empty_state_is_the_identity_of_merge_exactly():
+def test_the_empty_state_is_the_identity_of_merge_exactly_and_reads_as_zeros():
     _, k, v = qkv(10, lead=(2,))
     W = W_of()
     empty, full = init_state(k, v, W), absorb(init_state(k, v, W), k, v, W)
     for state in (merge(empty, full), merge(full, empty)):
         for x, y in zip(state, full, strict=True):
             np.testing.assert_array_equal(x, y)
-    nothing = merge(empty, empty)
+    nothing, (q, _, _) = merge(empty, empty), qkv(10)
     assert (nothing.c == -np.inf).all()
     assert (nothing.z == 0).all()
     assert (nothing.S == 0).all()
-
-
-def test_a_state_without_keys_reads_as_zeros():
-    q, k, v = qkv(10)
-    W = W_of()
-    assert (read(init_state(k, v, W), q, W) == 0).all()
-    hidden = absorb(init_state(k, v, W), k, v, W, np.zeros(10, dtype=bool))
-    assert (read(hidden, q, W) == 0).all()
+    for state in (nothing, absorb(empty, k, v, W, np.zeros(10, dtype=bool))):
+        assert (read(state, q, W) == 0).all()
 
 
 def test_a_state_is_the_three_numbers_of_its_definition():
@@ -459,13 +451,6 @@ def test_followed_in_any_parts_the_rows_are_the_causal_ones(L, cuts, size, maske
     np.testing.assert_array_equal(state.z > 0, seen)
     np.testing.assert_allclose(state.c[seen], after.c[seen], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(state.Sz, after.Sz, rtol=1e-10, atol=1e-11)
-
-
-def test_as_many_queries_as_keys_are_followed():
-    q, k, v = qkv(5, 4)
-    W = W_of()
-    message = "one row for each token, got L = 5 queries and S = 4 keys"
-    refused(message, follow, init_state(k, v, W), q, k, v, W)
 
 
 @each_causal
@@ -569,7 +554,7 @@ def test_what_is_no_state_is_refused_before_it_is_used(words):
     refused(f"b{words}", merge, init_state(k, v, W), bad)
 
 
-@pytest.mark.parametrize("form", [softmax, favor, taylor_attention, uniform_attention])
+@pytest.mark.parametrize("form", [softmax_attention, favor, taylor_attention, uniform_attention])
 def test_nan_that_one_of_two_masks_shows_is_refused(form):
     q, k, v = qkv(5)
     mask, k[2, 1] = np.arange(5) != 2, np.nan

@@ -1,18 +1,12 @@
-"""The way to a GPU, without one: what it needs is on a bare machine, and the path that the package
-takes there, forced on NumPy, passes the tests of the CPU's."""
+"""The path that the package takes on a GPU, forced on NumPy, passes the tests of the CPU's."""
 
-import ast
 import functools
-import os
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from performer_course import _blocks, _causal, _positive, _stable, features, near_far
-from tests.support.checkout import tracked
 from tools.setting import ROOT
 
 from .test_attention import (  # noqa: F401
@@ -41,86 +35,6 @@ from .test_random_features import (  # noqa: F401
     test_features_written_into_an_array_are_the_same,
     test_sharp_features_keep_the_dtype_and_take_batches,
 )
-
-# A machine with a GPU and little else
-
-NEEDED = {"array_api_compat", "jaxtyping", "numpy", "scipy", "threadpoolctl", "wadler_lindig"}
-PYTEST = {"pytest", "_pytest", "iniconfig", "packaging", "pluggy", "py", "pygments"}
-OURS = {"conftest", "performer_course", "tests", "tools"}
-
-BARE = """
-import runpy, sys, types
-from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
-
-class Bare(PathFinder):
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        top = name.partition(".")[0]
-        here = top in {allowed} or top.startswith("_sysconfigdata")
-        return PathFinder.find_spec(name, path, target) if here else None
-
-sys.meta_path[:] = [BuiltinImporter, FrozenImporter, Bare]
-"""
-
-FAKE = """
-class Zeros:
-    def __add__(self, other):
-        return types.SimpleNamespace(get=lambda: None)
-
-for name in ("cupy", "array_api_compat.cupy"):
-    sys.modules[name] = types.ModuleType(name)
-sys.modules["cupy"].is_available = lambda: True
-sys.modules["cupy"].zeros = lambda size: Zeros()
-"""
-
-COLLECT = """
-import pytest
-options = ["-o", "addopts=", "-p", "no:cacheprovider", "--collect-only", "-q", "-rs"]
-raise SystemExit(pytest.main([*options, "-m", "gpu", "tests/test_gpu.py"]))
-"""
-
-
-def on_a_bare_machine(program, more=()):
-    """What a fresh Python says that finds no module but its own, those NEEDED and `more`."""
-    allowed = set(sys.stdlib_module_names) | NEEDED | OURS | set(more)
-    return subprocess.run(
-        [sys.executable, "-c", BARE.format(allowed=allowed) + program],
-        cwd=ROOT,
-        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
-
-
-def test_the_tests_for_a_gpu_are_found_on_a_bare_machine_that_has_one():
-    run = on_a_bare_machine(FAKE + COLLECT, PYTEST)
-    found = {line.partition("::")[2].partition("[")[0] for line in run.stdout.splitlines()} - {""}
-    tree = ast.parse((ROOT / "tests/test_gpu.py").read_text(encoding="utf-8"))
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    assert found == {name for name in functions if name.startswith("test_")}, run.stdout
-    assert run.returncode == 0
-
-
-def test_without_a_gpu_they_say_why_they_are_skipped():
-    run = on_a_bare_machine(COLLECT, PYTEST)
-    assert re.search(r"SKIPPED.* tests/test_gpu.py:\d+: the backend 'cupy' needs", run.stdout)
-
-
-def test_the_benchmark_runs_on_a_bare_machine(tmp_path):
-    path = tmp_path / "dry.json"
-    main = f"runpy.run_path('benchmarks/gpu.py')['main'](['--dry-run', {str(path)!r}])"
-    run = on_a_bare_machine(main)
-    assert run.returncode == 0, run.stderr
-    assert path.exists()
-
-
-def test_no_text_has_the_course_fetched_from_elsewhere():
-    """Nothing is published under its name: anybody could take it and put anything there."""
-    named = re.compile(rb"performer_course\[|install (?:-\S+ )*['\"]?performer.course\b")
-    assert [name for name in tracked() if named.search((ROOT / name).read_bytes())] == []
-
 
 # The package's own path, on NumPy taken for a GPU: the tests above that are imported
 

@@ -220,81 +220,55 @@ def test_a_full_disk_is_named_with_the_folder_and_what_it_needs(monkeypatch, cap
 
 # What make installs
 
+LAB = {"lessons", "training", "cluster"}
+WITH_GPU = LAB | {"gpu-cuda12"}
+TESTED = WITH_GPU | {"tests", "benchmarks"}
+SITE = TESTED | {"site"}
+NIGHT = SITE | {"slides", "lite", "pdf", "course"}  # without gpu-check: one CuPy is enough
+ASKED = [  # for what make is asked, one after the other, and the sets of each installation
+    ("lab", [LAB]),
+    ("lab EXTRAS=lessons,gpu-cuda12", [WITH_GPU]),
+    ("lab", []),
+    ("lint", [TESTED]),
+    ("lab", []),
+    ("pdf PAGE=a", [SITE, TESTED | {"pdf"}]),  # printed from a site, of which there is none
+    ("test-all", [NIGHT]),
+]
+STRAY = ("PYTHONPATH", "PYTHONSAFEPATH", "PYTHONWARNINGS")  # set for other work
 
-@pytest.fixture
-def make(tmp_path):
-    """make(target, …): the sets that it installs, with a uv and tools that do nothing."""
-    bin_, venv = tmp_path / "bin", tmp_path / "venv"
+
+@needs_make
+@needs_posix
+def test_make_adds_what_is_asked_for_once_anew_for_other_versions_and_passes_nothing_on(tmp_path):
+    """With a uv and tools that do nothing."""
+    log, bin_, venv = tmp_path / "log", tmp_path / "bin", tmp_path / "venv"
     tools = ("python", "jupyter", "ruff", "codespell", "lint-imports")
-    for folder in (bin_, venv / "bin"):
-        folder.mkdir(parents=True)
     for path in (bin_ / "uv", *(venv / "bin" / tool for tool in tools)):
-        said = f'"{path.name} $*" "PIP_USER=$PIP_USER$' + "$".join(NOT_PASSED_ON)
-        path.write_text(f'#!/bin/sh\necho {said}" >> "{tmp_path}/log"\n')
+        path.parent.mkdir(parents=True, exist_ok=True)
+        said = f'"{path.name} $*" "PIP_USER=$PIP_USER$' + "$".join(STRAY)
+        path.write_text(f'#!/bin/sh\necho {said}" >> "{log}"\n')
         path.chmod(0o755)
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path / name)
+    static = {"MAKEFLAGS", "MAKELEVEL", "EXTRAS", "CONSTRAINTS", "VENV"}
+    environment = {k: v for k, v in os.environ.items() if k not in static}
+    environment |= dict.fromkeys(("PIP_USER", *STRAY), "1")
+    environment["PATH"] = f"{bin_}{os.pathsep}{environment['PATH']}"
 
-    def run(*arguments):
-        (tmp_path / "log").write_text("")
-        static = {"MAKEFLAGS", "MAKELEVEL", "EXTRAS", "CONSTRAINTS", "VENV"}
-        environment = {k: v for k, v in os.environ.items() if k not in static}
-        environment["PATH"] = f"{bin_}{os.pathsep}{environment['PATH']}"
-        command = ["make", f"VENV={venv}", *arguments]
+    def make(asked):
+        log.write_text("")
+        command = ["make", f"VENV={venv}", *asked.split()]
         subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
-        log = (tmp_path / "log").read_text()
-        installed = re.findall(r"(?m)^uv pip install .* \.(\S*)(.*) PIP_USER", log)
+        ran = log.read_text().splitlines()
+        assert {line.partition(" PIP_USER=")[2] for line in ran} == {"0"}
+        installed = re.findall(r"(?m)^uv pip install .* \.(\S*)(.*) PIP_USER", log.read_text())
         return [{*re.findall(r"[\w-]+", a), *re.findall(r"--group (\S+)", b)} for a, b in installed]
 
-    run.folder = tmp_path
-    return run
-
-
-NOT_PASSED_ON = ("PYTHONPATH", "PYTHONSAFEPATH", "PYTHONWARNINGS")
-LAB = {"lessons", "training", "cluster"}
-TESTED = LAB | {"tests", "benchmarks"}
-
-
-@needs_make
-@needs_posix
-def test_what_is_asked_for_is_added_to_what_is_there_and_never_lost(make):
-    assert make("lab") == [LAB]
-    assert make("lab", "EXTRAS=lessons,gpu-cuda12") == [LAB | {"gpu-cuda12"}]
-    assert make("lab") == make("lab", "EXTRAS=lessons,gpu-cuda12") == []
-    assert make("lint") == [TESTED | {"gpu-cuda12"}]
-    assert make("lab") == make("lint") == []
-    assert "gpu-check" not in make("test-all")[-1]  # one CuPy is enough
-
-
-@needs_make
-@needs_posix
-def test_what_is_set_for_other_work_reaches_neither_an_installation_nor_jupyter(make, monkeypatch):
-    for variable in ("PIP_USER", *NOT_PASSED_ON):
-        monkeypatch.setenv(variable, "1")
-    make("lab")
-    ran = (make.folder / "log").read_text().splitlines()
-    assert [line.partition(" PIP_USER=")[2] for line in ran] == ["0"] * 4
-
-
-@needs_make
-@needs_posix
-def test_a_page_is_printed_from_a_site_that_is_made_if_there_is_none(make):
-    assert make("pdf", "PAGE=a") == [{"lessons", "training", "tests", "site"}, {"pdf"}]
-    (make.folder / "build/site/html").mkdir(parents=True)
-    (make.folder / "build/site/html/index.html").touch()
-    for path in make.folder.glob("venv/with-*"):
-        path.unlink()
-    assert make("pdf", "PAGE=a") == [{"pdf"}]
-
-
-@needs_make
-@needs_posix
-@pytest.mark.parametrize("changed", ["pyproject.toml", "constraints.txt"])
-def test_when_versions_change_all_that_was_installed_is_installed_anew(changed, make):
-    make("lab")
-    make("lint")
-    for at, pattern in enumerate(("*.*", "venv/with-*", changed), start=1):
-        for path in make.folder.glob(pattern):
-            os.utime(path, (at, at))
-    assert make("lab") == [TESTED]
-    assert make("lab") == make("lint") == []
+    for asked, installed in ASKED:
+        assert make(asked) == installed
+    for changed in ("pyproject.toml", "constraints.txt"):
+        for at, pattern in enumerate(("*.*", "venv/with-*", changed), start=1):
+            for path in tmp_path.glob(pattern):
+                os.utime(path, (at, at))
+        assert make("lab") == [NIGHT]
+        assert make("lint") == []

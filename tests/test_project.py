@@ -152,3 +152,9 @@ def test_no_file_names_a_home_folder_or_a_package_registry():
         hits = HOME.findall(content) + REGISTRY.findall(content)
         found += [f"{name}: {hit}" for hit in hits] + [name] * (str(ROOT) in content)
     assert found == []
+
+
+def test_no_text_has_the_course_fetched_from_elsewhere():
+    """Nothing is published under its name: anybody could take it and put anything there."""
+    named = re.compile(rb"performer_course\[|install (?:-\S+ )*['\"]?performer.course\b")
+    assert [name for name in tracked() if named.search((ROOT / name).read_bytes())] == []

@@ -6,12 +6,9 @@ pip install torch==2.13.0
 import functools
 import io
 import json
-import os
 import re
-import runpy
 import subprocess
 import sys
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -344,37 +341,13 @@ def test_nested_and_sparse_tensors_are_refused_by_name():
     refused("^key_mask must be dense", *rows, 1, module=near, key_mask=mask[:, None].to_sparse())
 
 
-# In training
+# The page
 
-TRAINING = ROOT / "benchmarks/pytorch_training.py"
 PAGE = (ROOT / "kit/pages/in_your_own_model.md").read_text(encoding="utf-8")
 TIMES, TRAINED = (
     json.loads((ROOT / f"benchmarks/{name}.json").read_text(encoding="utf-8"))
     for name in ("pytorch", "pytorch_training")
 )
-
-
-@pytest.fixture(scope="module")
-def training():
-    beside = mock.patch.object(sys, "path", [str(TRAINING.parent), *sys.path])
-    with beside, mock.patch.dict(sys.modules), mock.patch.dict(os.environ):
-        return runpy.run_path(str(TRAINING))
-
-
-@pytest.mark.parametrize("way", TRAINED["trained"])
-def test_a_decoder_soon_knows_more_than_how_often_each_character_stands(training, way):
-    losses, new = training["trained"](training["WAYS"][way], 25, L=64, batch=16)
-    assert losses[0] > 3.4
-    assert new < training["counted"]()["characters"] - 0.1
-
-
-def test_the_record_is_of_these_ways_and_its_counts_are_those_of_the_text(training):
-    assert list(TRAINED["trained"]) == list(training["WAYS"])
-    assert TRAINED["count"] == pytest.approx(training["counted"](), rel=1e-6)
-
-
-# The page
-
 LINES = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
 
 

@@ -81,7 +81,6 @@ def run_out_of_order(nb, source):
 
 
 OUCH = nbformat.v4.new_output("stream", name="stderr", text="ouch")
-ALONE = {"image/png": {"alt": "a straight line"}}
 LOOK = [
     ("01_toy.ipynb, cell 2: source, id differ from 01_toy.py", change_the_source),
     ("cell 4: metadata differ", struck(CLOCK, lambda cell: cell.metadata.pop("tags"))),

@@ -95,24 +95,18 @@ def W_of(dtype=np.float64):
 each_causal = pytest.mark.parametrize("causal", [False, True], ids=["all-to-all", "causal"])
 
 
-@each_causal
-def test_exact_attention_equals_that_of_pytorch(causal):
-    torch = peer("torch")
-    q, k, v = qkv()
+@pytest.mark.parametrize("sees", ["all keys", "causal", "a key mask"])
+def test_exact_attention_equals_that_of_pytorch(sees):
+    torch, causal, (q, k, v), mask = peer("torch"), sees == "causal", qkv(), None
+    if sees == "a key mask":
+        mask = rng(1).uniform(size=(2, 1, S)) < 0.6
     expected = torch.nn.functional.scaled_dot_product_attention(
-        *map(torch.asarray, (q, k, v)), is_causal=causal
+        *map(torch.asarray, (q, k, v)),
+        attn_mask=None if mask is None else torch.asarray(mask[..., None, :]),
+        is_causal=causal,
     )
-    agree("torch: SDPA", softmax_attention(q, k, v, causal=causal), expected, DOUBLE)
-
-
-def test_a_key_mask_is_that_of_pytorch():
-    torch = peer("torch")
-    q, k, v = qkv()
-    mask = rng(1).uniform(size=(2, 1, S)) < 0.6
-    expected = torch.nn.functional.scaled_dot_product_attention(
-        *map(torch.asarray, (q, k, v)), attn_mask=torch.asarray(mask[..., None, :])
-    )
-    agree("torch: SDPA", softmax_attention(q, k, v, key_mask=mask), expected, DOUBLE)
+    found = softmax_attention(q, k, v, causal=causal, key_mask=mask)
+    agree("torch: SDPA", found, expected, DOUBLE)
 
 
 @each_causal

@@ -28,15 +28,6 @@ def text(source):
     return "\n\n".join(cells)
 
 
-def box(source):
-    """(title, hours, needs, what you have afterwards) of the first cell."""
-    first = " ".join(re.sub(r"(?m)^> ?", "", read(source).cells[0].source).split())
-    found = re.match(
-        r"# (.+?) \*\*(\d) hours\.\*\* Needs: (.+?)\. Afterwards you (.+?\.)(?: |$)", first
-    )
-    return found.groups()
-
-
 def solved(cell):
     """The lines between the marks of an answer, without short ones that say little."""
     lines = cell.source.partition(BEGIN.lstrip())[2].partition(END.lstrip())[0].splitlines()

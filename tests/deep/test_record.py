@@ -93,12 +93,6 @@ def test_a_row_of_the_curve_is_what_the_model_says_again(way, lesson, ways):
     assert way != "exact" or right.sum() == int(kept["right"])
 
 
-def test_trained_directions_are_in_both_tables():
-    (row,) = (row for row in rows("trained") if (row["m"], row["seed"]) == ("64", "0"))
-    (same,) = (x for x in rows("curve") if (x["way"], x["passes"]) == ("trained", "2"))
-    assert abs(float(row["perplexity"]) - float(same["perplexity"])) < 5e-4
-
-
 @needs_model
 def test_a_line_of_the_anatomy_is_what_the_model_says_again():
     weights = real_weights()
