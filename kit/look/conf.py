@@ -92,7 +92,7 @@ def findable(app, doctree):
             line["classes"].append("beside")
     for table in doctree.findall(nodes.table):
         row = [cell.astext() for cell in next(table.findall(nodes.row))]
-        if row[0] == "lesson" or (row[0], row[-1]) == ("", "lessons"):
+        if row[0] == "lesson" or (row[0], row[-1]) == ("row", "lessons"):
             table["classes"] += ["cards", *["asks"] * (row[-1] == "lessons")]
 
 
