@@ -23,12 +23,10 @@ from kit import chromium, figures, front, handouts, hints, lectures, need, npm, 
 from kit.reference import pages as package_pages
 from tools.lesson import ANSWER, ASK, Lesson, read
 from tools.references import CITED, ENTRY, GAP, authors, key, works
-from tools.setting import ROOT, edition
+from tools.setting import ROOT
 
 BUILD = ROOT / "build" / "site"
 STAGE, HTML, STATIC = BUILD / "source", pdf.HTML, BUILD / "static"
-
-LICENCES = "code: BSD 3-Clause, prose and figures: CC BY 4.0"
 
 BROWSER = "kit/pages/in_the_browser"
 BELOW = {  # what a page lists, as Sphinx's toctree takes it; those of notebooks/ are made here
@@ -394,18 +392,6 @@ def contents(folder: Path) -> str:
 
     text = (ROOT / "kit/look/contents.md").read_text(encoding="utf-8")
     return re.sub(r"(?m)^([\w/?*[\]-]+)\n", pages, text)
-
-
-def options() -> dict:
-    """The options of the theme."""
-    return {
-        "collapse_navbar": True,  # pages below a page are listed only on that page
-        "extra_footer": f"{edition()} · {LICENCES}",
-        "home_page_in_toc": True,
-        "navbar_persistent": [],  # the book theme has its own search button
-        "show_navbar_depth": 1,
-        "use_fullscreen_button": False,
-    }
 
 
 def assets(folder: Path = STATIC) -> None:
