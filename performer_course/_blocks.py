@@ -117,7 +117,7 @@ def each_head(sums, q, k, v, key_mask, W=None, *, work_per_head):
         rows, start = out[head], 0
         for Sz in sums(q[head], *keys):
             stop = start + Sz.shape[-2]
-            normalised(xp, Sz, rows[..., start:stop, :])
+            rows[..., start:stop, :] = normalised(xp, Sz)
             start = stop
 
     separate = math.prod(lead) * work_per_head > ENTRIES_IN_CACHE
