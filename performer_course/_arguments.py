@@ -144,11 +144,11 @@ def check_mask(key_mask, x, name: str):
     return xp
 
 
-def check_apart(out, x, **others) -> None:
-    """Raises: ValueError unless out is x or overlaps no given array; on NumPy only."""
+def check_apart(out, x, W) -> None:
+    """Raises: ValueError unless out is x or apart from x, and apart from W; on NumPy only."""
     if is_free_to_read(out):
         same = out.__array_interface__ == x.__array_interface__
-        for name, y in others.items() if same else [("x", x), *others.items()]:
+        for name, y in [("W", W)] if same else [("x", x), ("W", W)]:
             if np.may_share_memory(out, y, max_work=10_000):  # where it can't tell, it says yes
                 raise ValueError(f"out must be x or share no memory with {name}, got one that does")
 
