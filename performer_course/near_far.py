@@ -16,6 +16,7 @@ from typing import NamedTuple
 import array_api_compat
 from jaxtyping import Bool, Float
 
+from . import features
 from ._arguments import (
     LOSSY,
     VALUE_POWER,
@@ -86,13 +87,15 @@ def near_field(
 
 def _counted(sums, q, k, v, key_mask, near, causal, far=None):
     """`each_head` of sums, with tokens in the order of counting: those shown, then those hidden."""
-    attend = functools.partial(each_head, sums, work_per_head=_work(q.shape[-2], near))
+    L = q.shape[-2]
+    work = L * (sum(near) + 1) if L >= THREADS_FROM else 0  # little, so short heads are batched
+    attend = functools.partial(each_head, sums, work_per_head=work)
     if key_mask is None:
         return attend(q, k, v, None, far)
     xp = array_api_compat.array_namespace(q)
     hidden = xp.astype(~key_mask, xp.int32)
     at = xp.cumulative_sum(xp.ones_like(hidden), axis=-1)
-    order = xp.argsort(at + hidden * q.shape[-2], axis=-1)  # (..., L)
+    order = xp.argsort(at + hidden * L, axis=-1)  # (..., L)
     q, k, v = (_rows_at(xp, x, order) for x in (q, k, v))
     rows = attend(q, k, v, xp.take_along_axis(key_mask, order, axis=-1), far)
     rows = _rows_at(xp, rows, xp.argsort(order, axis=-1))
@@ -104,17 +107,7 @@ def _counted(sums, q, k, v, key_mask, near, causal, far=None):
 
 def _rows_at(xp, x, order):
     """Row order[..., i] of x (..., L, d) for each i: (..., n, d)."""
-    *lead, L, d = x.shape
-    heads = math.prod(lead)
-    first = L * xp.arange(heads, dtype=order.dtype, device=array_api_compat.device(order))
-    at = xp.reshape(order + xp.reshape(first, (*lead, 1)), (heads * order.shape[-1],))
-    rows = xp.take(xp.reshape(x, (heads * L, d)), at, axis=0)
-    return xp.reshape(rows, (*order.shape, d))
-
-
-def _work(L, near):
-    """Work per head for `each_head`: a band is little work, so short heads are batched."""
-    return L * (sum(near) + 1) if L >= THREADS_FROM else 0
+    return xp.take_along_axis(x, order[..., None], axis=-2)
 
 
 def _near_rows(xp, q, k, v, key_mask, near, causal, far_logits=None):
@@ -465,9 +458,7 @@ def _far_rows(xp, logs, q, k, v, key_mask, far, near, causal):
 
 def _log_features(xp, q, k, W):
     """ln φ(q') and ln φ(k') for the positive features φ of W: (..., n, m) each."""
-    x, y = (a * a.shape[-1] ** -0.25 for a in (q, k))
-    logs = (projected(xp, a, W) - squared_norm(xp, a)[..., None] / 2 for a in (x, y))
-    return tuple(a - math.log(W.shape[-2]) / 2 for a in logs)
+    return tuple(features.log_positive(x * x.shape[-1] ** -0.25, W) for x in (q, k))
 
 
 def _log_weights(xp, q, k, centres):
