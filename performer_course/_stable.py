@@ -70,9 +70,7 @@ def lowest(xp, dtype):
 
 
 def empty_state(xp, shape, width, like, dtype):
-    """The State of no key, or the sums of rows that see none: (*shape,) and (*shape, width), on the
-    device of `like`.
-    """
+    """The State of no key, or the sums of rows that see none: (*shape,) and (*shape, width)."""
     make = {"dtype": dtype, "device": device_of(like)}
     return State(xp.full(shape, lowest(xp, dtype), **make), xp.zeros((*shape, width), **make))
 

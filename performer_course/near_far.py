@@ -150,9 +150,7 @@ def _check_near(band, sinks, most=math.inf):
 
 
 def _outside(xp, like, dtype, band, causal, rows, keys, diagonal, sinks=0):
-    """0 where |p − j| ≤ band, p = i + diagonal, and for the first `sinks` keys, else −∞: (rows i,
-    keys j). If causal, also −∞ where j > p.
-    """
+    """0 where |p − j| ≤ band, p = i + diagonal, or j < sinks; else, and if causal j > p, −∞."""
     make = {"dtype": dtype, "device": device_of(like)}
     low = xp.full((rows, keys), -math.inf, **make)
     far = xp.concat([xp.zeros((rows, sinks), **make), low[:, sinks:]], axis=-1) if sinks else low
@@ -330,9 +328,8 @@ def _trimmed(xp, state, band, sinks):
         keys, values, left = masked_part(xp, state.k, state.v, shown & ~stays, slice(None), dtype)
         left = xp.concat([keys, values_and_ones(xp, values, left)], axis=-1)
         at = xp.cumulative_sum(xp.ones_like(n), axis=-1) + S * xp.astype(stays, xp.int32)
-        order = xp.argsort(at, axis=-1)[
-            ..., max(0, S - most) :
-        ]  # hidden keys, then those that stay
+        order = xp.argsort(at, axis=-1)  # hidden keys, then those that stay
+        order = order[..., max(0, S - most) :]
         k, v = (_rows_at(xp, x, order) for x in state[:2])
         shown = xp.take_along_axis(stays, order, axis=-1)
         k, v = (xp.where(shown[..., None], x, xp.zeros_like(x)) for x in (k, v))
@@ -373,9 +370,7 @@ def _joint(logs, q, k, v, key_mask, far, near, causal):
 
 
 def _past_rows(xp, logs, q, k, v, key_mask, far, band, sinks=0):
-    """The sums of each row i over keys sinks ≤ j < i − band, as causal rows of later queries: a
-    State.
-    """
+    """The State of each row i over keys sinks ≤ j < i − band, as causal rows of later queries."""
     first = min(sinks + band + 1, q.shape[-2])  # these rows see no far key
     k, v = (x[..., sinks:, :] for x in (k, v))
     key_mask = None if key_mask is None else key_mask[..., sinks:]
@@ -425,9 +420,7 @@ def _with_mean(xp, rows, g, Sz):
 
 
 def _mean_logits(xp, q, k, key_mask, near, causal, dtype):
-    """qᵀk̄/√d of each query, k̄ the mean of all keys but the sinks; if causal, of those before its
-    band.
-    """
+    """qᵀk̄/√d, k̄ the mean of all keys but the sinks; if causal, of those before the band."""
     keys, _, seen = masked_part(xp, k, k, key_mask, slice(None), dtype)
     keys, first = values_and_ones(xp, keys, seen), near[1]  # (..., L, d+1)
     if causal:
