@@ -7,8 +7,8 @@ tokens, with the upper triangle set to 0; φ(k)ᵀ [v, 1] is carried from block 
 read, or where an h rises too far above a single maximum (`causal_chunk`). A maximum over all keys
 of a chunk would leak later keys to earlier rows: a row's weights might even underflow because of a
 key that it does not see. So each set of keys has its own maximum: the keys of a block; and, inside
-a block, the earlier half of any 2, 4, 8, … tokens for the rows of the later half. A row sees each
-earlier key in exactly one of these sets. Their sums are merged as States are.
+a block, the earlier half of any 2, 4, 8, … tokens for the rows of the later half. Their sums are
+merged as States are.
 """
 
 import math
@@ -113,8 +113,7 @@ def causal_by_halving(xp, state, g, h, values):
 def _between(xp, state, blocks):
     """The State after all T blocks, and the one before each of them, from the States of each block.
 
-    For each feature, boundary t sees `state` and the first t blocks, so one product with
-    (..., T+1, T+1) weights gives all boundaries.
+    Boundary t sees `state` and the first t blocks: one product with (..., T+1, T+1) weights.
     """
     c = xp.concat([state.c[..., None, :], blocks.c], axis=-2)  # (..., T+1, m)
     Sz = xp.concat([state.Sz[..., None, :, :], blocks.Sz], axis=-3)  # (..., T+1, m, e+1)
