@@ -129,20 +129,21 @@ def check_finite(x, name: str, mask=None, *, power=ENTRY_POWER, like=None, wide=
         )
 
 
-def check_mask(key_mask, x, name: str):
-    """The namespace of a boolean key_mask (..., n) for the n rows of x."""
-    if not array_api_compat.is_array_api_obj(key_mask) or isinstance(key_mask, LOSSY):
-        raise ValueError(f"key_mask must be a boolean array, got {type(key_mask).__name__}")
-    check_dense(key_mask, "key_mask")
-    xp = check_library(x, key_mask, f"{name} and key_mask")
-    n, shape = x.shape[-2], tuple(key_mask.shape)
-    if not is_kind(xp, key_mask, "bool") or shape[-1:] != (n,):
+def check_mask(mask, x, name: str, called: str = "key_mask", *, whole=False) -> None:
+    """A boolean mask (..., n) for the n rows of x; whole: with the leading axes of x, too."""
+    if not array_api_compat.is_array_api_obj(mask) or isinstance(mask, LOSSY):
+        raise ValueError(f"{called} must be a boolean array, got {type(mask).__name__}")
+    check_dense(mask, called)
+    xp = check_library(x, mask, f"{name} and {called}")
+    rows, shape = tuple(x.shape[:-1]), tuple(mask.shape)
+    fits = shape == rows if whole else shape[-1:] == rows[-1:]
+    if not is_kind(xp, mask, "bool") or not fits:
+        expected = rows if whole else f"(..., {rows[-1]})"
         raise ValueError(
-            f"key_mask must be boolean of shape (..., {n}), one entry for each row of {name}, "
-            f"got {key_mask.dtype} of shape {shape}"
+            f"{called} must be boolean of shape {expected}, one entry for each row of {name}, "
+            f"got {mask.dtype} of shape {shape}"
         )
-    check_lead(x, key_mask[..., None], names=f"{name} and key_mask")
-    return xp
+    check_lead(x, mask[..., None], names=f"{name} and {called}")
 
 
 def check_apart(out, x, W) -> None:
@@ -436,10 +437,7 @@ def check_token_ids(tokens, key_mask, vocabulary):
             f"tokens must be from 0 to {vocabulary - 1}, got {xp.min(tokens)} to {xp.max(tokens)}"
         )
     if key_mask is not None:
-        check_mask(key_mask, tokens[..., None], "tokens")
-        if tuple(key_mask.shape) != tuple(tokens.shape):
-            got = f"{tuple(tokens.shape)}, got {tuple(key_mask.shape)}"
-            raise ValueError(f"key_mask must have the shape of tokens, {got}")
+        check_mask(key_mask, tokens[..., None], "tokens", whole=True)
     return xp
 
 

@@ -198,7 +198,8 @@ def _methods(text, causal, budget):
         cost = seen[band] + sinks + mean + C * centre
         if not C:
             return size, cost, 0, lambda *sample: attend
-        return f"{size}, centres {C}", cost, C * d, partial(_with_centres, attend, C)
+        size = f"{size}, centres {C}"
+        return size, cost, C * d, lambda q, k, v, rng: partial(attend, centres=_centres(k, C, rng))
 
     def taylor(degree):
         F, attend = comb(d + degree, degree), partial(taylor_attention, degree=degree)
@@ -238,10 +239,6 @@ def _about(attend, shift, q, k, *_):
         return attend(q, k - (known if causal else shift(q, k)), v, causal=causal)
 
     return shifted
-
-
-def _with_centres(attend, C, q, k, v, rng):
-    return partial(attend, centres=_centres(k, C, rng))
 
 
 def _clustered(C, q, k, v, rng):

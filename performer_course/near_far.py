@@ -18,17 +18,15 @@ from jaxtyping import Bool, Float
 
 from . import features
 from ._arguments import (
-    LOSSY,
     VALUE_POWER,
     check_attention,
     check_count,
     check_keys,
     check_kind,
     check_lead,
-    check_library,
+    check_mask,
     check_shape,
     check_tokens,
-    is_kind,
 )
 from ._blocks import THREADS_FROM, each_head, masked_part, steps, sum_dtype
 from ._causal import causal_chunk
@@ -343,15 +341,8 @@ def _check_window(state, k, v):
     check_shape(state.k, "state.k", (*lead, "n", d), k, "k", power=VALUE_POWER)
     check_shape(state.v, "state.v", (*lead, state.k.shape[-2], e), v, "v", power=VALUE_POWER)
     check_shape(state.gone, "state.gone", (*lead, 1, d + e + 1), v, "v", power=VALUE_POWER)
-    shown, expected = state.shown, tuple(state.k.shape[:-1])
-    if shown is None:
-        return
-    if not array_api_compat.is_array_api_obj(shown) or isinstance(shown, LOSSY):
-        raise ValueError(f"state.shown must be None or an array, got {type(shown).__name__}")
-    xp, got = check_library(v, shown, "v and state.shown"), tuple(shown.shape)
-    if not is_kind(xp, shown, "bool") or got != expected:
-        said = f"{shown.dtype} of shape {got}"
-        raise ValueError(f"state.shown must be boolean of shape {expected}, got {said}")
+    if state.shown is not None:
+        check_mask(state.shown, state.k, "state.k", "state.shown", whole=True)
 
 
 def _joint(logs, q, k, v, key_mask, far, near, causal):
