@@ -169,17 +169,20 @@ def chunk_map(
     v: OwnValue,
     beta: float | Float[Array, "... L"] | None = None,
     log_decay: Gate | None = None,
+    *,
+    erase: OwnKey | None = None,
+    chunk: int = CHUNK,
 ) -> Affine:
-    """The effect of L tokens on a state, S ↦ AS + B: A = ∏(aᵢ − kᵢβᵢkᵢᵀaᵢ), the last one leftmost.
+    """The effect of L tokens on a state, S ↦ AS + B: A = ∏(aᵢ − kᵢpᵢᵀaᵢ), the last token leftmost.
 
     Its size does not grow with L, and `then` joins two of them, so this is all that two machines
-    need to exchange. Shape: see `Affine`; float32 at least. Error: exact to rounding. Cost: as
-    `delta_attention`, or as `decay_attention` without beta; d³ per chunk for A. Source: Yang et al.
-    (2024), §3; A and B paired as in Blelloch (1990), §1.4.
+    need to exchange. p: βk, or `erase`. Shape: see `Affine`; float32 at least. Error: exact to
+    rounding. Cost: as `delta_attention`, or as `decay_attention` without beta and erase; d³ per
+    chunk for A. Source: Yang et al. (2024), §3; A and B paired as in Blelloch (1990), §1.4.
     """
-    xp, _, tokens, *_ = _tokens(k, k, v, beta, None, log_decay, None)
+    xp, _, tokens, *_ = _tokens(k, k, v, beta, erase, log_decay, None)
     whole = None
-    for _, k, v, p, a in _chunks(xp, tokens, CHUNK):
+    for _, k, v, p, a in _chunks(xp, tokens, chunk):
         maps = _maps(xp, k, a, *((v,) if p is None else _solved(xp, k, v, p, a)))
         for t in range(maps.B.shape[-3]):
             here = Affine(maps.A[..., t, :, :], maps.B[..., t, :, :])

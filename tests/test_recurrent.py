@@ -130,10 +130,11 @@ def test_a_shut_gate_begins_a_new_document(by_channel):
 def test_erasing_may_stand_apart_from_strength():
     q, k, v, _, gate = tokens()
     p, w = np.random.default_rng(1).uniform(size=(2, L, 1))
-    _, rows = recurrence(q, k, w * v, None, gate, erase=p * k)
+    S, rows = recurrence(q, k, w * v, None, gate, erase=p * k)
     np.testing.assert_allclose(
         rows, delta_attention(q, k, v, w[:, 0], gate, erase=p * k), atol=1e-12
     )
+    np.testing.assert_allclose(S, chunk_map(k, w * v, None, gate, erase=p * k).B, atol=1e-12)
 
 
 def test_a_state_is_a_value_so_an_old_one_is_a_way_back():

@@ -23,12 +23,12 @@ def tokens(rng, n=L, d=D, e=E):
     return rng.normal(size=(n, d)), unit(rng, n, d), rng.normal(size=(n, e))
 
 
-def models(rng, k, erasing=True):
+def models(rng, k):
     """(β, log a, p) of each model: a number, per token, per channel; adding, the delta rule,
     and erasing by channels, p = b⊙k, apart from writing."""
     n, d = k.shape
     a, beta = -rng.exponential(size=(n, d)), rng.uniform(0, 2, size=n)
-    rules = ((None, None), (beta, None), *[(beta, rng.uniform(size=(n, d)) * k)] * erasing)
+    rules = ((None, None), (beta, None), (beta, rng.uniform(size=(n, d)) * k))
     for (beta, erase), log_decay in itertools.product(rules, (0.0, -0.1, a[:, 0], a)):
         yield beta, log_decay, erase
 
@@ -141,14 +141,15 @@ def a_run_of_tokens_is_a_map_and_maps_join(p):
     (1e-12); that map takes any state where the recurrence does; swapped, they do not"""
     rng, r = np.random.default_rng(103), p.recurrent
     q, k, v = tokens(rng)
-    for beta, log_decay, _ in models(rng, k, erasing=False):
-        whole = r.chunk_map(k, v, beta, log_decay)
+    for beta, log_decay, erase in models(rng, k):
+        whole = r.chunk_map(k, v, beta, log_decay, erase=erase)
         S = rng.normal(size=(D, E))
 
-        def part(start, stop, beta=beta, log_decay=log_decay):
+        def part(start, stop, beta=beta, log_decay=log_decay, erase=erase):
             here = slice(start, stop)
-            cut = (x if np.ndim(x) == 0 else x[here] for x in (k, v, beta, log_decay))
-            return r.chunk_map(*cut)
+            cut = (x if np.ndim(x) == 0 else x[here] for x in (k, v, beta, log_decay, erase))
+            *cut, erase = cut
+            return r.chunk_map(*cut, erase=erase)
 
         for i, j in ((1, 2), (30, 64), (65, 89)):
             a, b, c = part(0, i), part(i, j), part(j, L)
@@ -159,7 +160,7 @@ def a_run_of_tokens_is_a_map_and_maps_join(p):
             if beta is not None or np.ndim(log_decay):
                 swapped = r.then(c, r.then(b, a))
                 assert np.abs(swapped.B - whole.B).max() > 1e-3
-        after, _ = r.recurrence(q, k, v, beta, log_decay, state=S)
+        after, _ = r.recurrence(q, k, v, beta, log_decay, erase=erase, state=S)
         A = whole.A if whole.A.shape[-1] > 1 else whole.A * np.eye(D)
         assert np.abs(A @ S + whole.B - after).max() < 1e-12
 
