@@ -20,6 +20,7 @@ from ._stable import (
     largest,
     lowest,
     merge,
+    plus,
     rescaled,
     summed_by_feature,
     transposed,
@@ -52,10 +53,11 @@ def causal_linear(xp, rows, keys, values, Sz):
     out = xp.tril(rows @ keys) @ values  # (..., T, size, e+1)
     parts = []
     for here, row, key, value in _one_by_one(xp, out, rows, keys, values):
-        parts.append(here if Sz is None else here + row @ Sz)
+        parts.append(here if Sz is None else plus(here, row @ Sz))
         new = key @ value  # (..., F, e+1)
         Sz = new if Sz is None else new + Sz
-    return _blocks.in_order(xp, xp.stack(parts, axis=-3), L), Sz
+    out = out if is_free_to_read(out) else xp.stack(parts, axis=-3)
+    return _blocks.in_order(xp, out, L), Sz
 
 
 def _one_by_one(xp, *arrays):

@@ -11,6 +11,7 @@ from ._blocks import masked_part
 from ._causal import causal_chunk
 from ._stable import (
     mask_logits,
+    plus,
     projected,
     squared_norm,
     summed_by_feature,
@@ -29,7 +30,7 @@ def log_keys(xp, k, v, key_mask, part, W):
     keys, values, seen = masked_part(xp, k, v, key_mask, part, W.dtype)
     h = squared_norm(xp, keys) * (-0.5 / math.sqrt(k.shape[-1]))  # −‖k'‖²/2: (..., n)
     h = h if seen is None else h + mask_logits(xp, seen, W.dtype)
-    return projected(xp, keys, W) + h[..., None], values_and_ones(xp, values, seen)
+    return plus(projected(xp, keys, W), h[..., None]), values_and_ones(xp, values, seen)
 
 
 def absorb(xp, state, k, v, W, key_mask, part):
@@ -40,7 +41,7 @@ def absorb(xp, state, k, v, W, key_mask, part):
 
 def read(xp, state, q, part, W):
     """[S, z] of queries: for each, m features with logits g + c and values [S, z]."""
-    a = projected(xp, q[..., part, :], W) + state.c[..., None, :]  # (..., n, m)
+    a = plus(projected(xp, q[..., part, :], W), state.c[..., None, :])  # (..., n, m)
     return weighted_sums(xp, a, state.Sz).Sz  # Σ e^{a−max a} [S, z]
 
 

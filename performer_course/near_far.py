@@ -105,7 +105,12 @@ def _counted(sums, q, k, v, key_mask, near, causal, far=None):
 
 def _rows_at(xp, x, order):
     """Row order[..., i] of x (..., L, d) for each i: (..., n, d)."""
-    return xp.take_along_axis(x, order[..., None], axis=-2)
+    *lead, L, d = x.shape
+    heads = math.prod(lead)
+    first = L * xp.arange(heads, dtype=order.dtype, device=array_api_compat.device(order))
+    at = xp.reshape(order + xp.reshape(first, (*lead, 1)), (heads * order.shape[-1],))
+    rows = xp.take(xp.reshape(x, (heads * L, d)), at, axis=0)  # faster than take_along_axis
+    return xp.reshape(rows, (*order.shape, d))
 
 
 def _near_rows(xp, q, k, v, key_mask, near, causal, far_logits=None):

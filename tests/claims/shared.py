@@ -70,8 +70,8 @@ SHARED = defects("""
     unscaled: no d^{−1/4}: softmax(q kᵀ)
         _positive: dtype, copy=False) * W.shape[-1] ** -0.25 => dtype, copy=False)
     other-directions: queries and keys use different ω
-        _positive: projected(xp, keys, W) + h
-            => projected(xp, keys, W[::-1, ...]) + h
+        _positive: plus(projected(xp, keys, W), h
+            => plus(projected(xp, keys, W[::-1, ...]), h
     state-counts-once: each feature counts once, however many keys it saw
         _positive: a, state.Sz).Sz
             => a, xp.concat([state.S, xp.ones_like(state.Sz[..., -1:])], axis=-1)).Sz

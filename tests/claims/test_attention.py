@@ -30,11 +30,11 @@ claim = PART.claim
         _positive: g = projected(xp, q[..., part, :], W)
             => g = projected(xp, q[..., part, :], W[::-1, ...])
     other-directions-read: queries and keys use different ω, by logarithms
-        _positive: a = projected(xp, q[..., part, :], W) + state
-            => a = projected(xp, q[..., part, :], W[::-1, ...]) + state
+        _positive: plus(projected(xp, q[..., part, :], W), state
+            => plus(projected(xp, q[..., part, :], W[::-1, ...]), state
     state-counts-once, sees-the-next
     state-maximum-unread: a query weighs features without their maxima
-        _positive: a = projected(xp, q[..., part, :], W) + state.c[..., None, :]
+        _positive: a = plus(projected(xp, q[..., part, :], W), state.c[..., None, :])
             => a = projected(xp, q[..., part, :], W)
     state-not-rescaled: the state keeps the scale of an older maximum
         _stable: weights = exp_relative(xp, h, c[..., None, :])  # (..., n, m)
