@@ -93,9 +93,8 @@ def each_head(sums, q, k, v, key_mask, W=None, *, work_per_head):
     """S / z of all rows, (..., L, e): sums(q, k, v, key_mask, W) yields a few [S, z] at a time.
 
     Queries may share a head of k, v, key_mask and W, whose leading axes then have a 1 or are fewer.
-    On NumPy, heads with much work (the numbers each produces) run one at a time, so that a step
-    fits in cache, long ones on several cores, and rows are written in place. On other libraries the
-    rows are joined, because JAX arrays cannot be written into.
+    On NumPy, heads with much work (numbers produced) run one at a time, to stay in cache, and long
+    ones on several cores. Elsewhere rows are joined, because JAX arrays cannot be written into.
     """
     xp = array_api_compat.array_namespace(q)
     lead, dtype, fewer = q.shape[:-2], xp.result_type(q, k, v), q.ndim - k.ndim
@@ -117,7 +116,7 @@ def each_head(sums, q, k, v, key_mask, W=None, *, work_per_head):
         rows, start = out[head], 0
         for Sz in sums(q[head], *keys):
             stop = start + Sz.shape[-2]
-            normalised(xp, Sz, rows[..., start:stop, :])
+            rows[..., start:stop, :] = normalised(xp, Sz)
             start = stop
 
     separate = math.prod(lead) * work_per_head > ENTRIES_IN_CACHE

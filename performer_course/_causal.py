@@ -7,8 +7,8 @@ tokens, with the upper triangle set to 0; φ(k)ᵀ [v, 1] is carried from block 
 read, or where an h rises too far above a single maximum (`causal_chunk`). A maximum over all keys
 of a chunk would leak later keys to earlier rows: a row's weights might even underflow because of a
 key that it does not see. So each set of keys has its own maximum: the keys of a block; and, inside
-a block, the earlier half of any 2, 4, 8, … tokens for the rows of the later half. A row sees each
-earlier key in exactly one of these sets. Their sums are merged as States are.
+a block, the earlier half of any 2, 4, 8, … tokens for the rows of the later half. Their sums are
+merged as States are.
 """
 
 import math
@@ -16,7 +16,7 @@ import math
 from . import _blocks
 from ._stable import (
     State,
-    exp_of,
+    exp_relative,
     largest,
     lowest,
     merge,
@@ -55,7 +55,7 @@ def causal_linear(xp, rows, keys, values, Sz):
     for here, row, key, value in _one_by_one(xp, out, rows, keys, values):
         parts.append(here if Sz is None else plus(here, row @ Sz))
         new = key @ value  # (..., F, e+1)
-        Sz = new if Sz is None else plus(new, Sz)
+        Sz = new if Sz is None else new + Sz
     out = out if is_free_to_read(out) else xp.stack(parts, axis=-3)
     return _blocks.in_order(xp, out, L), Sz
 
@@ -71,7 +71,7 @@ def _one_by_one(xp, *arrays):
 def causal_chunk(xp, state, g, h, values):
     """The State after a chunk of C tokens, and the sums of their rows: a State of C rows.
 
-    g = ωᵀq', h = ωᵀk' − ‖k'‖²/2, both (..., C, m) and overwritten. One maximum is enough if values
+    g = ωᵀq', h = ωᵀk' − ‖k'‖²/2, both (..., C, m). One maximum is enough if values
     may be read, no h is more than RISE above `seen`, the largest that every row of the chunk has
     seen, and no value is so large that e^RISE times it, summed, might overflow.
     """
@@ -87,9 +87,9 @@ def causal_chunk(xp, state, g, h, values):
 def causal_one_maximum(xp, state, top, g, h, values):
     """`causal_chunk` relative to the c of this State; the State after it is relative to `top`."""
     c = state.c[..., None, :]  # (..., 1, m)
-    keys, a = exp_of(xp, h, c), plus(g, c)  # (..., C, m)
+    keys, a = exp_relative(xp, h, c), g + c  # (..., C, m)
     highest = xp.max(a, axis=-1)  # (..., C)
-    rows = exp_of(xp, a, highest[..., None])  # (..., C, m)
+    rows = exp_relative(xp, a, highest[..., None])  # (..., C, m)
     out, Sz = causal_linear(xp, rows, keys, values, state.Sz)
     return rescaled(xp, State(state.c, Sz), top), State(highest, out)
 
@@ -104,9 +104,9 @@ def causal_by_halving(xp, state, g, h, values):
     n = C if isinstance(C, int) else C + 1  # of a symbol, so that T size is never C
     g, values = (_blocks.in_blocks(xp, x, size, n) for x in (g, values))  # (..., T, size, ·)
     h = _blocks.in_blocks(xp, h, size, n, fill=lowest(xp, h.dtype))
-    rows = _within(xp, g, h, values)  # first, because `summed_by_feature` overwrites h
+    rows = _within(xp, g, h, values)
     state, before = _between(xp, state, summed_by_feature(xp, h, values))
-    past = weighted_sums(xp, plus(g, before.c[..., None, :]), before.Sz)  # (..., T, size)
+    past = weighted_sums(xp, g + before.c[..., None, :], before.Sz)  # (..., T, size)
     c, Sz = merge(xp, past, rows)  # (..., T, size), (..., T, size, e+1)
     c = _blocks.in_order(xp, c[..., None], C)[..., 0]
     return state, State(c, _blocks.in_order(xp, Sz, C))
@@ -115,8 +115,7 @@ def causal_by_halving(xp, state, g, h, values):
 def _between(xp, state, blocks):
     """The State after all T blocks, and the one before each of them, from the States of each block.
 
-    For each feature, boundary t sees `state` and the first t blocks, so one product with
-    (..., T+1, T+1) weights gives all boundaries.
+    Boundary t sees `state` and the first t blocks: one product with (..., T+1, T+1) weights.
     """
     c = xp.concat([state.c[..., None, :], blocks.c], axis=-2)  # (..., T+1, m)
     Sz = xp.concat([state.Sz[..., None, :, :], blocks.Sz], axis=-3)  # (..., T+1, m, e+1)

@@ -37,8 +37,8 @@ claim = PART.claim
         _positive: a = plus(projected(xp, q[..., part, :], W), state.c[..., None, :])
             => a = projected(xp, q[..., part, :], W)
     state-not-rescaled: the state keeps the scale of an older maximum
-        _stable: weights = exp_of(xp, h, c[..., None, :])  # (..., n, m)
-            => before = before and State(c, before.Sz); weights = exp_of(xp, h, c[...,
+        _stable: weights = exp_relative(xp, h, c[..., None, :])  # (..., n, m)
+            => before = before and State(c, before.Sz); weights = exp_relative(xp, h, c[...,
                 None, :])
     merge-unscaled: sums merged without their maxima
         _stable: return State(c, xp.exp(state.c - c)[..., None] * state.Sz)
@@ -152,10 +152,10 @@ def map_error(p, q, k, W, causal):
 @claim("""
     norm-not-halved, positive-count, positive-norm-sign, eps-in-features
     eps-in-weights: ε added to each weight, by logarithms
-        _stable: exp_of(xp, h, c[..., None]) @ values
-            => (1e-4 + exp_of(xp, h, c[..., None])) @ values
+        _stable: exp_relative(xp, h, c[..., None]) @ values
+            => (1e-4 + exp_relative(xp, h, c[..., None])) @ values
     eps-in-denominator: ε added to the denominator
-        _stable: z = xp.where(z == 0, math.inf, z) => z = xp.where(z == 0, math.inf, z) + 1e-3
+        _stable: / xp.where(z == 0, math.inf, z) => / (xp.where(z == 0, math.inf, z) + 1e-3)
 """)
 def features_need_no_eps(p):
     """weights far below any ε keep their ratios; the denominator is at least 1, so nothing is
