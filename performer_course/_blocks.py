@@ -29,14 +29,16 @@ def steps(x, size=None, *, start=0, stop=None):
     """Slices of the tokens of x from `start` to `stop`; size: by default `step_size(x)`."""
     stop = x.shape[-2] if stop is None else stop
     size = step_size(x) if size is None else size
-    inner = (start + i * size for i in range(-((start - stop) // size)))
+    count = -((start - stop) // size)  # rounded up
+    inner = (start + i * size for i in range(count))
     return [slice(*ends) for ends in itertools.pairwise([*inner, stop])]
 
 
 def phases(q, k, size=None, *, causal):
     """Slices for three phases: keys that all rows see; causal tokens; rows that see all keys.
 
-    Causal attention needs the second and, with fewer keys than queries, the third.
+    Causal attention needs the second and, with fewer keys than queries, the third; otherwise the
+    second is empty.
     """
     own = min(q.shape[-2], k.shape[-2]) if causal else 0
     seen_by_all = [] if causal else steps(k, size)

@@ -40,23 +40,24 @@ LEAST = 64
 RISE = 40.0
 
 
-def causal_linear(xp, rows, keys, values, Sz):
-    """(Σ_{j≤i} (rows_iᵀ keys_j) values_j + rows_iᵀ Sz, and the new Sz) for a whole chunk.
+def causal_linear(xp, queries, keys, values, Sz):
+    """(Σ_{j≤i} (queries_iᵀ keys_j) values_j + queries_iᵀ Sz, and the new Sz) for a whole chunk.
 
-    rows: (..., L, F); keys: (..., n, F) and values: (..., n, e+1) for n ≤ L; Sz: (..., F, e+1),
+    queries: (..., L, F); keys: (..., L, F) and values: (..., L, e+1), or fewer; Sz: (..., F, e+1),
     None if there are no earlier keys.
     """
-    L, size = rows.shape[-2], BLOCK if is_free_to_read(rows) else DEVICE_BLOCK
+    L, size = queries.shape[-2], BLOCK if is_free_to_read(queries) else DEVICE_BLOCK
     size = size if size <= L else L  # min would be a symbol if L is
-    rows, keys, values = (_blocks.in_blocks(xp, x, size, L) for x in (rows, keys, values))
+    queries, keys, values = (_blocks.in_blocks(xp, x, size, L) for x in (queries, keys, values))
     keys = xp.matrix_transpose(keys)  # (..., T, F, size)
-    out = xp.tril(rows @ keys) @ values  # (..., T, size, e+1)
+    out = xp.tril(queries @ keys) @ values  # (..., T, size, e+1)
     parts = []
-    for here, row, key, value in _one_by_one(xp, out, rows, keys, values):
-        parts.append(here if Sz is None else plus(here, row @ Sz))
+    for here, query, key, value in _one_by_one(xp, out, queries, keys, values):
+        parts.append(here if Sz is None else plus(here, query @ Sz))
         new = key @ value  # (..., F, e+1)
         Sz = new if Sz is None else new + Sz
-    out = out if is_free_to_read(out) else xp.stack(parts, axis=-3)
+    if not is_free_to_read(out):  # on NumPy `plus` has written into `out`, whose views these are
+        out = xp.stack(parts, axis=-3)
     return _blocks.in_order(xp, out, L), Sz
 
 
@@ -72,25 +73,28 @@ def causal_chunk(xp, state, g, h, values):
     """The State after a chunk of C tokens, and the sums of their rows: a State of C rows.
 
     g = ωᵀq', h = ωᵀk' − ‖k'‖²/2, both (..., C, m). One maximum is enough if values
-    may be read, no h is more than RISE above `seen`, the largest that every row of the chunk has
-    seen, and no value is so large that e^RISE times it, summed, might overflow.
+    may be read, no h is more than RISE above `seen_by_all`, the largest that every row of the chunk
+    has seen, and no value is so large that e^RISE times it, summed, might overflow.
     """
     if is_free_to_read(h):
         top = xp.maximum(state.c, largest(xp, h))  # (..., m)
-        seen = xp.maximum(state.c, h[..., 0, :])  # the h of a key: every denominator is ≥ 1
+        # All rows see the first key and those before, so e^0 is in each sum: denominators are ≥ 1.
+        seen_by_all = xp.maximum(state.c, h[..., 0, :])
         large = float(xp.finfo(h.dtype).max) * math.exp(-RISE) / (h.shape[-2] * h.shape[-1])
-        if xp.all(top <= seen + RISE) and xp.all(xp.abs(values) <= large):
-            return causal_one_maximum(xp, rescaled(xp, state, seen), top, g, h, values)
+        if xp.all(top <= seen_by_all + RISE) and xp.all(xp.abs(values) <= large):
+            return causal_one_maximum(xp, rescaled(xp, state, seen_by_all), top, g, h, values)
     return causal_by_halving(xp, state, g, h, values)
 
 
 def causal_one_maximum(xp, state, top, g, h, values):
-    """`causal_chunk` relative to the c of this State; the State after it is relative to `top`."""
+    """`causal_chunk` relative to the c of this State. The State after it is relative to `top`, its
+    largest h, so that z ≥ 1 again; a row's maximum cancels when its S is divided by z.
+    """
     c = state.c[..., None, :]  # (..., 1, m)
     keys, a = exp_relative(xp, h, c), g + c  # (..., C, m)
     highest = xp.max(a, axis=-1)  # (..., C)
-    rows = exp_relative(xp, a, highest[..., None])  # (..., C, m)
-    out, Sz = causal_linear(xp, rows, keys, values, state.Sz)
+    queries = exp_relative(xp, a, highest[..., None])  # (..., C, m)
+    out, Sz = causal_linear(xp, queries, keys, values, state.Sz)
     return rescaled(xp, State(state.c, Sz), top), State(highest, out)
 
 

@@ -28,7 +28,7 @@ def scaled(xp, W, dtype):
 def log_keys(xp, k, v, key_mask, part, W):
     """ln φ(k'), h = ωᵀk' − ‖k'‖²/2, `lowest` where masked: (..., n, m); and [v, 1]."""
     keys, values, seen = masked_part(xp, k, v, key_mask, part, W.dtype)
-    h = squared_norm(xp, keys) * (-0.5 / math.sqrt(k.shape[-1]))  # −‖k'‖²/2: (..., n)
+    h = squared_norm(xp, keys) * (-0.5 / math.sqrt(k.shape[-1]))  # −‖k'‖²/2, k' = k d^{−1/4}
     h = h if seen is None else h + mask_logits(xp, seen, W.dtype)
     return plus(projected(xp, keys, W), h[..., None]), values_and_ones(xp, values, seen)
 

@@ -18,13 +18,14 @@ The values get a column of ones, [v, 1], so that each sum includes its own denom
 To read what is behind `favor_attention`, start with its slow form and end with its speed:
 
 1. `naive.favor_attention`, and the prefix sums of `naive.causal_linear_attention`.
-2. `favor_attention` below: keys, causal tokens and rows, in the three loops of `sums`.
-3. `_positive`: ln φ(k') in `log_keys`, then `absorb`, `read` and `follow`, a slice at a time.
+2. `favor_attention` below: `_blocks.phases` gives the slices of tokens, the three loops of `sums`
+   yield [S, z] of rows, and `_blocks.each_head` divides S by z, head by head.
+3. `_positive`: ln φ(k') in `log_keys`, then `absorb` and `read`, and `follow` if causal.
 4. `_stable`: sums relative to a maximum: `summed_by_feature` and `weighted_sums`, and how two of
    them become one in `rescaled` and `merge`.
-5. `_causal.causal_linear`, the same with a triangle of weights; `causal_chunk` says when one
-   maximum is enough, and `causal_by_halving` never reads a value.
-6. `_blocks` has slices, masks, heads and threads, and no mathematics; `_arguments` checks.
+5. Causal: `_causal.causal_chunk` says when one maximum is enough; then `causal_one_maximum` leads
+   to `causal_linear`, a triangle of weights, else `causal_by_halving` never reads a value.
+6. The rest of `_blocks` and `_arguments`: masks, threads and checks, no mathematics.
 """
 
 import math
@@ -332,14 +333,14 @@ def favor_attention(
     256 0.30
     1024 0.11
     """
-    join, *arguments, W = check_groups(q, k, v, key_mask, W)
+    join, *grouped, W = check_groups(q, k, v, key_mask, W)  # q: (..., L, d), or (..., G, n, L, d)
     xp, m, e = array_api_compat.array_namespace(q), W.shape[-2], v.shape[-1]
     W = _positive.scaled(xp, W, sum_dtype(xp, q, k, v))  # from here on ωᵀq is ωᵀq'
     size = None if chunk is None else check_count(chunk, "chunk")
     keys_first, together, rows_last = phases(q, k, size, causal=causal)
 
     def sums(q, k, v, key_mask, W):
-        # Start from the first keys: to add them to an empty State costs a device one pass.
+        # Not causal, it begins with the first keys: to add to an empty State costs a device a pass.
         state = empty_state(xp, (*k.shape[:-2], m), e + 1, k, W.dtype) if causal else None
         for part in keys_first:
             state = _positive.absorb(xp, state, k, v, W, key_mask, part)
@@ -349,7 +350,7 @@ def favor_attention(
         for part in rows_last:
             yield _positive.read(xp, state, q, part, W)
 
-    return join(each_head(sums, *arguments, W, work_per_head=(q.shape[-2] + k.shape[-2]) * m))
+    return join(each_head(sums, *grouped, W, work_per_head=(q.shape[-2] + k.shape[-2]) * m))
 
 
 # Predicted error

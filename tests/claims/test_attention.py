@@ -182,7 +182,7 @@ def features_need_no_eps(p):
     future-maximum: a key-side maximum over the whole chunk
         _causal: seen = xp.maximum(state.c, h[..., 0, :]) => seen = top
     sees-the-next: row i sees key i + 1
-        _causal: xp.tril(rows @ keys) => xp.tril(rows @ keys, k=1)
+        _causal: xp.tril(queries @ keys) => xp.tril(queries @ keys, k=1)
     exact-sees-the-next: row i sees key i + 1
         _blocks: xp.triu(low, k=diagonal + 1) => xp.triu(low, k=diagonal + 2)
 """)
@@ -254,7 +254,7 @@ def padding_is_invisible(p):
 
 @claim("""
     prefix-by-difference: what is before a block as the sum with it, less the block
-        _causal: row @ Sz) => row @ (Sz + key @ value - key @ value))
+        _causal: query @ Sz) => query @ (Sz + key @ value - key @ value))
 """)
 def a_long_sequence_loses_no_digits(p):
     """causal linear attention in float32, 4096 tokens, one of them 1e7 times as heavy, within 2e-6
