@@ -180,7 +180,7 @@ def features_need_no_eps(p):
 
 @claim("""
     future-maximum: a key-side maximum over the whole chunk
-        _causal: seen = xp.maximum(state.c, h[..., 0, :]) => seen = top
+        _causal: seen_by_all = xp.maximum(state.c, h[..., 0, :]) => seen_by_all = top
     sees-the-next: row i sees key i + 1
         _causal: xp.tril(queries @ keys) => xp.tril(queries @ keys, k=1)
     exact-sees-the-next: row i sees key i + 1
