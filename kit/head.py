@@ -87,24 +87,25 @@ def terms(glossary: str = "") -> dict[str, list[str]]:
     return found
 
 
+def lesson_of(docname: str) -> Lesson | None:
+    found = LESSON.match(docname)
+    return read(find(found[1])) if found else None
+
+
 def words(docname: str) -> list[str]:
     """The keywords of a page: what people type, and for a lesson its subject and its terms."""
-    of_lesson = LESSON.match(docname)
-    lesson = of_lesson[1] if of_lesson else ""
-    own = [read(find(lesson)).subject, *terms().get(lesson, [])] if lesson else []
-    return own + [word for word in TYPED.get(lesson or docname, "").split(", ") if word]
+    lesson = lesson_of(docname)
+    own = [lesson.subject, *terms().get(lesson.number, [])] if lesson else []
+    typed = TYPED.get(lesson.number if lesson else docname, "")
+    return own + [word for word in typed.split(", ") if word]
 
 
 def tags(docname: str) -> str:
     """The meta tags of a page."""
-    of_lesson = LESSON.match(docname)
-    lesson = of_lesson[1] if of_lesson else ""
-    about = description(read(find(lesson)) if lesson else None)
+    about = description(lesson_of(docname))
     names = {"description": about, "keywords": ", ".join(words(docname))}
-    made = [
-        f'<meta name="{name}" content="{escape(said)}" />' for name, said in names.items() if said
-    ]
-    return "\n".join(["", *made, ""])
+    made = (f'<meta name="{name}" content="{escape(x)}" />\n' for name, x in names.items() if x)
+    return "\n" + "".join(made)
 
 
 def in_head(app, docname, template, context, doctree):

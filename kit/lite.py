@@ -107,22 +107,20 @@ def wheels(folder: Path, work: Path) -> None:
     """Put the wheels into `folder`: WHEELS at their pins, and the course's own with its data.
 
     The package reads its data beside itself, as in the repository, so the wheel for the browser has
-    notebooks/data. It is built on a copy, since building leaves files behind.
+    notebooks/data, as one more package. It is built on a copy, since building leaves files behind.
     """
-    tree, bare = work / "tree", work / "bare"
-    leave = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "performer_course", tree / "performer_course", ignore=leave)
-    for name in ("pyproject.toml", "README.md", "LICENSE", "LICENSE-prose"):
+    tree = work / "tree"
+    for name in ("performer_course", "notebooks/data"):
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("README.md", "LICENSE", "LICENSE-prose"):
         shutil.copy(ROOT / name, tree)
-    pip = ("pip", "--disable-pip-version-check", "wheel", "-q", "--no-deps")
-    run(*pip, "--no-build-isolation", "-w", bare, tree, cwd=work)
-    pinned = ("--only-binary=:all:", "-c", ROOT / "constraints.txt")
-    run(*pip, *pinned, "-w", folder, *WHEELS, cwd=work)
-    (built,) = bare.glob("*.whl")
-    run("wheel", "unpack", "-d", bare, built, cwd=work)
-    (unpacked,) = (path for path in bare.iterdir() if path.is_dir())
-    shutil.copytree(NOTEBOOKS / "data", unpacked / "notebooks" / "data")
-    run("wheel", "pack", "-d", folder, unpacked, cwd=work)
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    settings = settings.replace('["performer_course*"]', '["performer_course*", "notebooks*"]')
+    settings += '[tool.setuptools.package-data]\n"notebooks.data" = ["*"]\n'
+    (tree / "pyproject.toml").write_text(settings, encoding="utf-8")
+    pip = ("pip", "--disable-pip-version-check", "wheel", "-q", "--no-deps", "-w", folder)
+    run(*pip, "--no-build-isolation", tree, cwd=work)
+    run(*pip, "--only-binary=:all:", "-c", ROOT / "constraints.txt", *WHEELS, cwd=work)
 
 
 def settings(labextensions: Path) -> tuple[dict, dict]:
@@ -158,7 +156,6 @@ def main() -> int:
         jupyterlab_widgets="jupyterlab-widgets",
         pip="pip",
         setuptools="setuptools",
-        wheel="wheel",
     )
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)

@@ -23,16 +23,19 @@ from kit import chromium, figures, front, handouts, hints, lectures, need, npm, 
 from kit.reference import pages as package_pages
 from tools.lesson import ANSWER, ASK, Lesson, read
 from tools.references import CITED, ENTRY, GAP, authors, key, works
-from tools.setting import ROOT, edition
+from tools.setting import ROOT
 
 BUILD = ROOT / "build" / "site"
 STAGE, HTML, STATIC = BUILD / "source", pdf.HTML, BUILD / "static"
 
-LICENCES = "code: BSD 3-Clause, prose and figures: CC BY 4.0"
-
-GENERATED = ("notebooks/exercises", "notebooks/solutions", "notebooks/projects")
 BROWSER = "kit/pages/in_the_browser"
-AUTHORS = ("CONTRIBUTING", "notebooks/coverage", "notebooks/errata_list", "claims")
+BELOW = {  # what a page lists, as Sphinx's toctree takes it; those of notebooks/ are made here
+    "notebooks/exercises/index": "*\n../solutions/index",  # two steps from a lesson
+    "notebooks/solutions/index": "*",
+    "notebooks/projects/index": "*\nsolutions/*",
+    "kit/pages/lectures/index": "*",
+    "kit/pages/how_we_know": "/CONTRIBUTING\n/notebooks/coverage\n/notebooks/errata_list\n/claims",
+}
 LECTURE = "kit/pages/lectures/\\d_"  # pages of lectures
 COPIED = (
     *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
@@ -50,7 +53,6 @@ MAKES = {  # optional parts: the make target of each, and a file that shows it i
     "lessons that run in the browser": ("lite", f"{LITE}/index.html"),
 }
 BESIDE = "See also: "  # begins a line of links, which the search leaves out
-HOW = "kit/pages/how_we_know"  # the page that lists those in AUTHORS
 MOVES = "This lesson has a figure to move: "  # the same
 ACROSS = 100  # characters; a longer printed line gets smaller letters
 PROSE = 200  # characters; a longer printed line is not a row of a table
@@ -327,12 +329,6 @@ class Site:
         return json.dumps(notebook)
 
 
-def toctree(names, caption: str = "", *, hidden: bool = True) -> str:
-    """A directive that puts pages into the side bar."""
-    options = [":hidden:"] * hidden + [f":caption: {caption}"] * bool(caption)
-    return "\n".join(["```{toctree}", *options, "", *names, "```", ""])
-
-
 def lay_out(patterns, folder: Path) -> None:
     """Copy the files of the repository that match the patterns into an empty folder."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -349,24 +345,12 @@ def stage(folder: Path = STAGE) -> None:
     lay_out(COPIED, folder)
     handouts.write(folder)
     pages = {f"performer_course/{name}": text for name, text in package_pages().items()}
-    for name in GENERATED:
-        title, inner = Path(name).name.capitalize(), sorted((folder / name).glob("*.ipynb"))
-        below = [path.stem for path in inner]
-        below += [f"solutions/{p.stem}" for p in sorted((folder / name).glob("solutions/*.ipynb"))]
-        below += ["../solutions/index"] * (title == "Exercises")  # two steps from a lesson
-        pages[f"{name}/index.md"] = f"# {title}\n\n{toctree(below, hidden=False)}"
-    lecturers = folder / "kit/pages"
-    for inner in sorted(path for path in lecturers.glob("*") if path.is_dir()):
-        if inner.relative_to(folder).as_posix() == quizzes.FOLDER:
-            continue
-        below = sorted(path.stem for path in inner.glob("*.md") if path.stem != "index")
-        own = inner / "index.md"
-        head = own.read_text(encoding="utf-8") if own.exists() else f"# {inner.name.capitalize()}\n"
-        listed = toctree(below, hidden=own.exists())
-        pages[own.relative_to(folder).as_posix()] = f"{head}\n{listed}"
     pages["claims.md"] = claims()
-    how = (folder / f"{HOW}.md").read_text(encoding="utf-8")
-    pages[f"{HOW}.md"] = f"{how}\n{toctree([relative(name, HOW) for name in AUTHORS])}"
+    for name, below in BELOW.items():
+        path, said, hidden = folder / f"{name}.md", f"# {Path(name).parent.name.capitalize()}\n", ""
+        if path.exists():
+            said, hidden = path.read_text(encoding="utf-8"), ":hidden:\n"
+        pages[f"{name}.md"] = f"{said}\n```{{toctree}}\n:glob:\n{hidden}\n{below}\n```\n"
     if any((BUILD.parent / SLIDES).glob("*.html")):
         pages[f"{SLIDES}.md"] = listing()
     readme = (folder / "README.md").rename(folder / "index.md")
@@ -408,18 +392,6 @@ def contents(folder: Path) -> str:
 
     text = (ROOT / "kit/look/contents.md").read_text(encoding="utf-8")
     return re.sub(r"(?m)^([\w/?*[\]-]+)\n", pages, text)
-
-
-def options() -> dict:
-    """The options of the theme."""
-    return {
-        "collapse_navbar": True,  # pages below a page are listed only on that page
-        "extra_footer": f"{edition()} · {LICENCES}",
-        "home_page_in_toc": True,
-        "navbar_persistent": [],  # the book theme has its own search button
-        "show_navbar_depth": 1,
-        "use_fullscreen_button": False,
-    }
 
 
 def assets(folder: Path = STATIC) -> None:

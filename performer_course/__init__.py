@@ -31,6 +31,7 @@ One set of symbols everywhere, in the order of the lessons:
     q, k, v      queries, keys, values                  L, S    number of queries, number of keys
     e            size of a value                        z       x + y, or its length
     c, z, S      a state: maxima (m,), sums (m,) and weighted values (m, e); Sz is [S, z]
+    g, h         ωᵀq', and the logarithm of a key's positive features, ωᵀk' − ‖k'‖²/2
 
 Modules with an underscore are shared by the others: `_arguments` validates arguments, `_stable` has
 norms, projections and sums relative to a maximum, `_positive` logarithms of positive features,

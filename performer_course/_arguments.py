@@ -1,4 +1,7 @@
-"""Argument validation: each check names the argument, what was expected and what it got."""
+"""Argument validation: a ValueError names the argument, what was expected and what it got.
+
+Values are read only on NumPy, where that is free: a NaN on a GPU passes, and shows in the result.
+"""
 
 import contextlib
 import hashlib
@@ -33,8 +36,7 @@ def check_array(x, name: str, dims: str, mask=None, *, finite=True, **limit):
     """The namespace of x, a non-empty, finite floating array of shape (..., *dims).
 
     mask: boolean (..., n), False for a row of x that may hold anything. finite: False leaves
-    `check_finite` to the caller. limit: its options. Raises: ValueError. Values are read only on
-    NumPy, where that is free: a NaN on a GPU passes, and shows in the result.
+    `check_finite` to the caller. limit: its options.
     """
     xp = check_floating(x, name, f"(..., {dims})")
     if x.ndim < len(dims.split(", ")):
@@ -49,7 +51,7 @@ def check_array(x, name: str, dims: str, mask=None, *, finite=True, **limit):
 
 
 def check_floating(x, name: str, shape: str = "(...)"):
-    """The namespace of x, a dense array of float64 or less. Raises: ValueError."""
+    """The namespace of x, a dense array of float64 or less."""
     if not array_api_compat.is_array_api_obj(x) or isinstance(x, LOSSY):
         raise ValueError(
             f"{name} must be an array of shape {shape}, got {type(x).__name__}: "
@@ -66,7 +68,7 @@ def check_floating(x, name: str, shape: str = "(...)"):
 
 
 def check_dense(x, name: str) -> None:
-    """Raises: ValueError for a nested or sparse tensor of PyTorch."""
+    """Refuses a nested or sparse tensor of PyTorch."""
     if array_api_compat.is_torch_array(x) and (x.is_nested or "strided" not in str(x.layout)):
         raise ValueError(
             f"{name} must be dense, got a nested or sparse tensor: pad it, with a mask"
@@ -79,7 +81,7 @@ def is_kind(xp, x, kind: str) -> bool:
 
 
 def check_shape(x, name: str, shape, other, called: str, *, like=None, **limit):
-    """The namespace of x, a finite floating array of the given shape. Raises: ValueError.
+    """The namespace of x, a finite floating array of the given shape.
 
     shape: sizes; a letter means any size, `...` before it any leading axes. other: the array named
     `called`, of the same library, that x must fit; x must also be finite in its dtype, unless
@@ -104,11 +106,10 @@ def check_shape(x, name: str, shape, other, called: str, *, like=None, **limit):
 
 
 def check_finite(x, name: str, mask=None, *, power=ENTRY_POWER, like=None, wide=True) -> None:
-    """Raises: ValueError for NaN, infinity or a large |x| in a row that the mask (..., n) shows.
+    """Refuses NaN, infinity and a large |x| in a row that the mask (..., n) shows.
 
     power: |x| may reach this power of the largest number of the dtype of `like`, or of x; wide:
-    sums run in float32 at least. On NumPy only; two extremes suffice, without an array as large as
-    x.
+    sums run in float32 at least. Two extremes suffice, without an array as large as x.
     """
     if not is_free_to_read(x) or not x.size:
         return
@@ -128,33 +129,34 @@ def check_finite(x, name: str, mask=None, *, power=ENTRY_POWER, like=None, wide=
         )
 
 
-def check_mask(key_mask, x, name: str):
-    """The namespace of a boolean key_mask (..., n) for the n rows of x. Raises: ValueError."""
-    if not array_api_compat.is_array_api_obj(key_mask) or isinstance(key_mask, LOSSY):
-        raise ValueError(f"key_mask must be a boolean array, got {type(key_mask).__name__}")
-    check_dense(key_mask, "key_mask")
-    xp = check_library(x, key_mask, f"{name} and key_mask")
-    n, shape = x.shape[-2], tuple(key_mask.shape)
-    if not is_kind(xp, key_mask, "bool") or shape[-1:] != (n,):
+def check_mask(mask, x, name: str, called: str = "key_mask", *, whole=False) -> None:
+    """A boolean mask (..., n) for the n rows of x; whole: with the leading axes of x, too."""
+    if not array_api_compat.is_array_api_obj(mask) or isinstance(mask, LOSSY):
+        raise ValueError(f"{called} must be a boolean array, got {type(mask).__name__}")
+    check_dense(mask, called)
+    xp = check_library(x, mask, f"{name} and {called}")
+    rows, shape = tuple(x.shape[:-1]), tuple(mask.shape)
+    fits = shape == rows if whole else shape[-1:] == rows[-1:]
+    if not is_kind(xp, mask, "bool") or not fits:
+        expected = rows if whole else f"(..., {rows[-1]})"
         raise ValueError(
-            f"key_mask must be boolean of shape (..., {n}), one entry for each row of {name}, "
-            f"got {key_mask.dtype} of shape {shape}"
+            f"{called} must be boolean of shape {expected}, one entry for each row of {name}, "
+            f"got {mask.dtype} of shape {shape}"
         )
-    check_lead(x, key_mask[..., None], names=f"{name} and key_mask")
-    return xp
+    check_lead(x, mask[..., None], names=f"{name} and {called}")
 
 
-def check_apart(out, x, **others) -> None:
-    """Raises: ValueError unless out is x or overlaps no given array; on NumPy only."""
+def check_apart(out, x, W) -> None:
+    """Refuses an `out` that shares memory with W, or with x unless it is x."""
     if is_free_to_read(out):
         same = out.__array_interface__ == x.__array_interface__
-        for name, y in others.items() if same else [("x", x), *others.items()]:
+        for name, y in [("W", W)] if same else [("x", x), ("W", W)]:
             if np.may_share_memory(out, y, max_work=10_000):  # where it can't tell, it says yes
                 raise ValueError(f"out must be x or share no memory with {name}, got one that does")
 
 
 def check_library(x, y, names: str):
-    """The namespace of x and y. Raises: ValueError with their `names` if it differs."""
+    """The namespace of x and y, which must be the same."""
     try:
         return array_api_compat.array_namespace(x, y)
     except TypeError as error:
@@ -165,7 +167,7 @@ def check_library(x, y, names: str):
 
 
 def check_count(value, name: str, *, least: int = 1) -> int:
-    """value as a Python integer ≥ `least`. Raises: ValueError."""
+    """value as a Python integer ≥ `least`."""
     try:
         count = operator.index(value)
     except TypeError:
@@ -178,9 +180,7 @@ def check_count(value, name: str, *, least: int = 1) -> int:
 def check_number(
     value, name: str, *, above: float | None = None, least: float | None = None, like=None
 ):
-    """value as a finite float, > `above` or ≥ `least`, that `like`'s dtype can hold; else
-    ValueError.
-    """
+    """value as a finite float, > `above` or ≥ `least`, that the dtype of `like` can hold."""
     good = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     expected = ""
     if above is not None:
@@ -197,7 +197,7 @@ def check_number(
 
 
 def check_real(value, name: str):
-    """Numbers as a NumPy array of float64, finite or not; host only. Raises: ValueError."""
+    """Numbers as a NumPy array of float64, finite or not; host only."""
     try:
         x = np.asarray(value)
     except Exception as error:  # rows of different lengths; an array of a device
@@ -209,7 +209,7 @@ def check_real(value, name: str):
 
 
 def check_generator(rng) -> None:
-    """Raises: ValueError unless rng is a NumPy Generator."""
+    """rng must be a NumPy Generator."""
     if not isinstance(rng, np.random.Generator):
         raise ValueError(
             f"rng must be a numpy.random.Generator, got {type(rng).__name__}: "
@@ -218,7 +218,7 @@ def check_generator(rng) -> None:
 
 
 def check_lead(*arrays, names: str = "arrays"):
-    """The leading axes of arrays (..., n, d), broadcast. Raises: ValueError with their `names`."""
+    """The leading axes of arrays (..., n, d), broadcast."""
     shapes = [tuple(x.shape[:-2]) for x in arrays]
     columns = itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1)
     sizes = [[n for n in column if n != 1] for column in columns]  # while tracing, n is a tensor
@@ -229,7 +229,7 @@ def check_lead(*arrays, names: str = "arrays"):
 
 
 def check_directions(W, x, name: str, called: str = "W", **limit):
-    """The namespace of directions W (..., m, d) and the rows x (..., n, d). Raises: ValueError."""
+    """The namespace of directions W (..., m, d) and the rows x (..., n, d)."""
     xp = check_shape(W, called, (..., "m", x.shape[-1]), x, name, **limit)
     if W.ndim > 2:
         check_lead(x, W, names=f"{name} and {called}")
@@ -237,9 +237,7 @@ def check_directions(W, x, name: str, called: str = "W", **limit):
 
 
 def check_keys(k, v, key_mask, name: str = "k", width: str = "d"):
-    """The namespace of keys k, values v and their mask, whatever their leading axes. Raises:
-    ValueError.
-    """
+    """The namespace of keys k, values v and their mask, whatever their leading axes."""
     check_array(k, name, f"S, {width}", key_mask)
     check_array(v, "v", "S, e", key_mask, power=VALUE_POWER)
     if k.shape[-2] != v.shape[-2]:
@@ -251,20 +249,20 @@ def check_keys(k, v, key_mask, name: str = "k", width: str = "d"):
 
 
 def check_callable(x, name: str) -> None:
-    """Raises: ValueError unless x can be called."""
+    """x must be callable."""
     if not callable(x):
         raise ValueError(f"{name} must be a function, got {type(x).__name__}")
 
 
 def check_kind(x, kind: type, name: str) -> None:
-    """Raises: ValueError unless x is an instance of that class."""
+    """x must be an instance of that class."""
     if not isinstance(x, kind):
         raise ValueError(f"{name} must be of type {kind.__name__}, got {type(x).__name__}")
 
 
 @contextlib.contextmanager
 def needed(module: str, extra: str):
-    """Says what installs what an import in this block lacks. Raises: ImportError."""
+    """Turns an ImportError in this block into one that says what to install."""
     try:
         yield
     except ImportError as error:
@@ -297,7 +295,7 @@ def reading(path, what: str, sha256: str | None = None):
 
 
 def check_sums(state, name: str):
-    """The namespace of a State whose two arrays fit. Raises: ValueError."""
+    """The namespace of a State whose two arrays fit."""
     check_kind(state, State, name)
     check_array(state.c, f"{name}.c", "m", finite=False)
     xp = check_array(state.Sz, f"{name}.Sz", "m, e + 1", finite=False)
@@ -315,7 +313,7 @@ def check_sums(state, name: str):
 
 
 def check_state(state, x, name: str, W, e: int | None = None) -> None:
-    """Raises: ValueError unless the State is of x's library, of W's m, and of values of size e."""
+    """The State must be of x's library, of W's m, and of values of size e."""
     check_sums(state, "state")
     check_library(x, state.Sz, f"{name} and state")
     (m, width), e = state.Sz.shape[-2:], state.Sz.shape[-1] - 1 if e is None else e
@@ -332,7 +330,7 @@ def in_groups(q, given: dict, name: str = "q", *, repeat=False):
     Grouped queries (Ainslie et al., 2023, §2.2): where q has H heads, the axis before the last two,
     and the first array has G, query head h sees key head h // n, n = H/G. So q becomes (..., G, n,
     L, d), and an array (..., G, 1, ·, ·), or (..., G, n, ·, ·) if it has H heads; join undoes that.
-    repeat: all arrays as large as q, and joined. None stays. Raises: ValueError unless G divides H.
+    repeat: all arrays as large as q, and joined. None stays.
     """
     found = {name: q} | {name: x for name, x in given.items() if x is not None}
     xp, (_, first, *_) = array_api_compat.array_namespace(q), found
@@ -361,7 +359,7 @@ def in_groups(q, given: dict, name: str = "q", *, repeat=False):
 
 
 def check_groups(q, k, v, key_mask, *W_state, names=("q", "k"), width="d", called="W", **options):
-    """(join, q, k, v, mask, W or None), as `in_groups` returns them. Raises: ValueError.
+    """(join, q, k, v, mask, W or None), as `in_groups` returns them.
 
     W_state: none; W, which stays (m, d) if it is so; or W and a State, returned as (..., m, 1), Sz.
     """
@@ -396,7 +394,7 @@ def check_attention(*arguments, **options):
 
 
 def check_heads(q, k, v, name=""):
-    """q, k, v of a text as (H, L, d) in float32 on NumPy, with H heads each. Raises: ValueError."""
+    """q, k, v of a text as (H, L, d) in float32 on NumPy, with H heads each."""
     for x, letter in ((q, "q"), (k, "k"), (v, "v")):
         if not isinstance(x, np.ndarray):
             raise ValueError(f"{name}{letter} must be a NumPy array, got {type(x).__name__}")
@@ -416,7 +414,7 @@ def check_heads(q, k, v, name=""):
 
 
 def check_tokens(q, k, names: str = "q and k") -> None:
-    """Raises: ValueError unless there are as many queries as keys."""
+    """There must be as many queries as keys."""
     if q.shape[-2] != k.shape[-2]:
         raise ValueError(
             f"{names} must have one row for each token, "
@@ -425,7 +423,7 @@ def check_tokens(q, k, names: str = "q and k") -> None:
 
 
 def check_token_ids(tokens, key_mask, vocabulary):
-    """The namespace of integers (..., L) in range, with a mask that fits. Raises: ValueError."""
+    """The namespace of integers (..., L) in range, with a mask that fits."""
     good = array_api_compat.is_array_api_obj(tokens) and not isinstance(tokens, LOSSY)
     if not good or not tokens.ndim:
         raise ValueError(f"tokens must be an integer array (..., L), got {type(tokens).__name__}")
@@ -439,18 +437,14 @@ def check_token_ids(tokens, key_mask, vocabulary):
             f"tokens must be from 0 to {vocabulary - 1}, got {xp.min(tokens)} to {xp.max(tokens)}"
         )
     if key_mask is not None:
-        check_mask(key_mask, tokens[..., None], "tokens")
-        if tuple(key_mask.shape) != tuple(tokens.shape):
-            got = f"{tuple(tokens.shape)}, got {tuple(key_mask.shape)}"
-            raise ValueError(f"key_mask must have the shape of tokens, {got}")
+        check_mask(key_mask, tokens[..., None], "tokens", whole=True)
     return xp
 
 
 def check_each_token(x, k, name: str, low: float, high: float, *, by_channel=False):
     """x in [low, high], a number or one per token of k: (..., L, 1), or (..., L, d) by channel.
 
-    An axis of size 1 has one value for all. Raises: ValueError for another shape and, on NumPy, NaN
-    or values outside.
+    An axis of size 1 has one value for all.
     """
     if isinstance(x, Real) or not array_api_compat.is_array_api_obj(x):  # np.float64 is both
         if not isinstance(x, Real) or isinstance(x, bool) or not low <= x <= high:

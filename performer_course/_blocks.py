@@ -29,14 +29,16 @@ def steps(x, size=None, *, start=0, stop=None):
     """Slices of the tokens of x from `start` to `stop`; size: by default `step_size(x)`."""
     stop = x.shape[-2] if stop is None else stop
     size = step_size(x) if size is None else size
-    inner = (start + i * size for i in range(-((start - stop) // size)))
+    count = -((start - stop) // size)  # rounded up
+    inner = (start + i * size for i in range(count))
     return [slice(*ends) for ends in itertools.pairwise([*inner, stop])]
 
 
 def phases(q, k, size=None, *, causal):
     """Slices for three phases: keys that all rows see; causal tokens; rows that see all keys.
 
-    Causal attention needs the second and, with fewer keys than queries, the third.
+    Causal attention needs the second and, with fewer keys than queries, the third; otherwise the
+    second is empty.
     """
     own = min(q.shape[-2], k.shape[-2]) if causal else 0
     seen_by_all = [] if causal else steps(k, size)
@@ -93,9 +95,8 @@ def each_head(sums, q, k, v, key_mask, W=None, *, work_per_head):
     """S / z of all rows, (..., L, e): sums(q, k, v, key_mask, W) yields a few [S, z] at a time.
 
     Queries may share a head of k, v, key_mask and W, whose leading axes then have a 1 or are fewer.
-    On NumPy, heads with much work (the numbers each produces) run one at a time, so that a step
-    fits in cache, long ones on several cores, and rows are written in place. On other libraries the
-    rows are joined, because JAX arrays cannot be written into.
+    On NumPy, heads with much work (numbers produced) run one at a time, to stay in cache, and long
+    ones on several cores. Elsewhere rows are joined, because JAX arrays cannot be written into.
     """
     xp = array_api_compat.array_namespace(q)
     lead, dtype, fewer = q.shape[:-2], xp.result_type(q, k, v), q.ndim - k.ndim
@@ -117,7 +118,7 @@ def each_head(sums, q, k, v, key_mask, W=None, *, work_per_head):
         rows, start = out[head], 0
         for Sz in sums(q[head], *keys):
             stop = start + Sz.shape[-2]
-            normalised(xp, Sz, rows[..., start:stop, :])
+            rows[..., start:stop, :] = normalised(xp, Sz)
             start = stop
 
     separate = math.prod(lead) * work_per_head > ENTRIES_IN_CACHE

@@ -7,8 +7,8 @@ tokens, with the upper triangle set to 0; φ(k)ᵀ [v, 1] is carried from block 
 read, or where an h rises too far above a single maximum (`causal_chunk`). A maximum over all keys
 of a chunk would leak later keys to earlier rows: a row's weights might even underflow because of a
 key that it does not see. So each set of keys has its own maximum: the keys of a block; and, inside
-a block, the earlier half of any 2, 4, 8, … tokens for the rows of the later half. A row sees each
-earlier key in exactly one of these sets. Their sums are merged as States are.
+a block, the earlier half of any 2, 4, 8, … tokens for the rows of the later half. Their sums are
+merged as States are.
 """
 
 import math
@@ -16,7 +16,7 @@ import math
 from . import _blocks
 from ._stable import (
     State,
-    exp_of,
+    exp_relative,
     largest,
     lowest,
     merge,
@@ -40,23 +40,24 @@ LEAST = 64
 RISE = 40.0
 
 
-def causal_linear(xp, rows, keys, values, Sz):
-    """(Σ_{j≤i} (rows_iᵀ keys_j) values_j + rows_iᵀ Sz, and the new Sz) for a whole chunk.
+def causal_linear(xp, queries, keys, values, Sz):
+    """(Σ_{j≤i} (queries_iᵀ keys_j) values_j + queries_iᵀ Sz, and the new Sz) for a whole chunk.
 
-    rows: (..., L, F); keys: (..., n, F) and values: (..., n, e+1) for n ≤ L; Sz: (..., F, e+1),
+    queries: (..., L, F); keys: (..., L, F) and values: (..., L, e+1), or fewer; Sz: (..., F, e+1),
     None if there are no earlier keys.
     """
-    L, size = rows.shape[-2], BLOCK if is_free_to_read(rows) else DEVICE_BLOCK
+    L, size = queries.shape[-2], BLOCK if is_free_to_read(queries) else DEVICE_BLOCK
     size = size if size <= L else L  # min would be a symbol if L is
-    rows, keys, values = (_blocks.in_blocks(xp, x, size, L) for x in (rows, keys, values))
+    queries, keys, values = (_blocks.in_blocks(xp, x, size, L) for x in (queries, keys, values))
     keys = xp.matrix_transpose(keys)  # (..., T, F, size)
-    out = xp.tril(rows @ keys) @ values  # (..., T, size, e+1)
+    out = xp.tril(queries @ keys) @ values  # (..., T, size, e+1)
     parts = []
-    for here, row, key, value in _one_by_one(xp, out, rows, keys, values):
-        parts.append(here if Sz is None else plus(here, row @ Sz))
+    for here, query, key, value in _one_by_one(xp, out, queries, keys, values):
+        parts.append(here if Sz is None else plus(here, query @ Sz))
         new = key @ value  # (..., F, e+1)
-        Sz = new if Sz is None else plus(new, Sz)
-    out = out if is_free_to_read(out) else xp.stack(parts, axis=-3)
+        Sz = new if Sz is None else new + Sz
+    if not is_free_to_read(out):  # on NumPy `plus` has written into `out`, whose views these are
+        out = xp.stack(parts, axis=-3)
     return _blocks.in_order(xp, out, L), Sz
 
 
@@ -71,26 +72,29 @@ def _one_by_one(xp, *arrays):
 def causal_chunk(xp, state, g, h, values):
     """The State after a chunk of C tokens, and the sums of their rows: a State of C rows.
 
-    g = ωᵀq', h = ωᵀk' − ‖k'‖²/2, both (..., C, m) and overwritten. One maximum is enough if values
-    may be read, no h is more than RISE above `seen`, the largest that every row of the chunk has
-    seen, and no value is so large that e^RISE times it, summed, might overflow.
+    g = ωᵀq', h = ωᵀk' − ‖k'‖²/2, both (..., C, m). One maximum is enough if values
+    may be read, no h is more than RISE above `seen_by_all`, the largest that every row of the chunk
+    has seen, and no value is so large that e^RISE times it, summed, might overflow.
     """
     if is_free_to_read(h):
         top = xp.maximum(state.c, largest(xp, h))  # (..., m)
-        seen = xp.maximum(state.c, h[..., 0, :])  # the h of a key: every denominator is ≥ 1
+        # All rows see the first key and those before, so e^0 is in each sum: denominators are ≥ 1.
+        seen_by_all = xp.maximum(state.c, h[..., 0, :])
         large = float(xp.finfo(h.dtype).max) * math.exp(-RISE) / (h.shape[-2] * h.shape[-1])
-        if xp.all(top <= seen + RISE) and xp.all(xp.abs(values) <= large):
-            return causal_one_maximum(xp, rescaled(xp, state, seen), top, g, h, values)
+        if xp.all(top <= seen_by_all + RISE) and xp.all(xp.abs(values) <= large):
+            return causal_one_maximum(xp, rescaled(xp, state, seen_by_all), top, g, h, values)
     return causal_by_halving(xp, state, g, h, values)
 
 
 def causal_one_maximum(xp, state, top, g, h, values):
-    """`causal_chunk` relative to the c of this State; the State after it is relative to `top`."""
+    """`causal_chunk` relative to the c of this State. The State after it is relative to `top`, its
+    largest h, so that z ≥ 1 again; a row's maximum cancels when its S is divided by z.
+    """
     c = state.c[..., None, :]  # (..., 1, m)
-    keys, a = exp_of(xp, h, c), plus(g, c)  # (..., C, m)
+    keys, a = exp_relative(xp, h, c), g + c  # (..., C, m)
     highest = xp.max(a, axis=-1)  # (..., C)
-    rows = exp_of(xp, a, highest[..., None])  # (..., C, m)
-    out, Sz = causal_linear(xp, rows, keys, values, state.Sz)
+    queries = exp_relative(xp, a, highest[..., None])  # (..., C, m)
+    out, Sz = causal_linear(xp, queries, keys, values, state.Sz)
     return rescaled(xp, State(state.c, Sz), top), State(highest, out)
 
 
@@ -104,9 +108,9 @@ def causal_by_halving(xp, state, g, h, values):
     n = C if isinstance(C, int) else C + 1  # of a symbol, so that T size is never C
     g, values = (_blocks.in_blocks(xp, x, size, n) for x in (g, values))  # (..., T, size, ·)
     h = _blocks.in_blocks(xp, h, size, n, fill=lowest(xp, h.dtype))
-    rows = _within(xp, g, h, values)  # first, because `summed_by_feature` overwrites h
+    rows = _within(xp, g, h, values)
     state, before = _between(xp, state, summed_by_feature(xp, h, values))
-    past = weighted_sums(xp, plus(g, before.c[..., None, :]), before.Sz)  # (..., T, size)
+    past = weighted_sums(xp, g + before.c[..., None, :], before.Sz)  # (..., T, size)
     c, Sz = merge(xp, past, rows)  # (..., T, size), (..., T, size, e+1)
     c = _blocks.in_order(xp, c[..., None], C)[..., 0]
     return state, State(c, _blocks.in_order(xp, Sz, C))
@@ -115,8 +119,7 @@ def causal_by_halving(xp, state, g, h, values):
 def _between(xp, state, blocks):
     """The State after all T blocks, and the one before each of them, from the States of each block.
 
-    For each feature, boundary t sees `state` and the first t blocks, so one product with
-    (..., T+1, T+1) weights gives all boundaries.
+    Boundary t sees `state` and the first t blocks: one product with (..., T+1, T+1) weights.
     """
     c = xp.concat([state.c[..., None, :], blocks.c], axis=-2)  # (..., T+1, m)
     Sz = xp.concat([state.Sz[..., None, :, :], blocks.Sz], axis=-3)  # (..., T+1, m, e+1)

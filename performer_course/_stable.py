@@ -70,9 +70,7 @@ def lowest(xp, dtype):
 
 
 def empty_state(xp, shape, width, like, dtype):
-    """The State of no key, or the sums of rows that see none: (*shape,) and (*shape, width), on the
-    device of `like`.
-    """
+    """The State of no key, or the sums of rows that see none: (*shape,) and (*shape, width)."""
     make = {"dtype": dtype, "device": device_of(like)}
     return State(xp.full(shape, lowest(xp, dtype), **make), xp.zeros((*shape, width), **make))
 
@@ -83,26 +81,17 @@ def with_finite_c(xp, state):
 
 
 def plus(x, y):
-    """x + y. On NumPy x is overwritten where it is large enough, which saves a new array."""
-    if is_free_to_read(x) and _holds(x, y):
+    """x + y, of the shape of x, a product just made: on NumPy in its memory."""
+    if is_free_to_read(x):
         x += y
         return x
     return x + y
 
 
-def exp_of(xp, x, c=None):
-    """e^{x−c}, or eˣ without c. On NumPy x is overwritten."""
-    if not is_free_to_read(x):
-        return xp.exp(x if c is None else x - c)
-    if c is not None:
-        x = xp.subtract(x, c, out=x) if _holds(x, c) else x - c
-    return xp.exp(x, out=x)
-
-
-def _holds(x, y):
-    """Whether x (..., n, m) has the shape of x + y."""
-    pairs = zip(reversed(x.shape), reversed(y.shape), strict=False)
-    return x.ndim >= y.ndim and all(b in (1, a) for a, b in pairs)
+def exp_relative(xp, x, c):
+    """e^{x−c}; on NumPy in one new array, not two."""
+    x = x - c
+    return xp.exp(x, out=x) if is_free_to_read(x) else xp.exp(x)
 
 
 def largest(xp, h):
@@ -139,20 +128,20 @@ def mask_logits(xp, seen, dtype):
 def logits_of(xp, queries, keys, mask, seen):
     """queries keysᵀ (..., L, n), + mask (L, n) of 0 and −∞, + `mask_logits` of the keys seen."""
     logits = queries @ xp.matrix_transpose(keys)
-    logits = logits if mask is None else plus(logits, mask)
+    logits = logits if mask is None else logits + mask
     if seen is None:
         return logits
-    return plus(logits, mask_logits(xp, seen, queries.dtype)[..., None, :])
+    return logits + mask_logits(xp, seen, queries.dtype)[..., None, :]
 
 
 def summed_by_feature(xp, h, values, before=None):
     """The State of m features over keys with logits h (..., n, m) and values [v, 1] (..., n, e+1).
 
-    before: the State of other keys, to be added. On NumPy h is overwritten.
+    before: the State of other keys, to be added.
     """
     c = largest(xp, h)  # (..., m)
     c = c if before is None else xp.maximum(before.c, c)
-    weights = exp_of(xp, h, c[..., None, :])  # (..., n, m)
+    weights = exp_relative(xp, h, c[..., None, :])  # (..., n, m)
     Sz = transposed_product(xp, weights, values)  # (..., m, e+1)
     return State(c, Sz if before is None else Sz + rescaled(xp, before, c).Sz)
 
@@ -172,11 +161,11 @@ def transposed_product(xp, weights, values):
 def weighted_sums(xp, h, values, before=None):
     """The sums of L rows with logits h (..., L, n) over n values (..., n, e+1).
 
-    before: the sums of the same rows over other values, to be added. On NumPy h is overwritten.
+    before: the sums of the same rows over other values, to be added.
     """
     c = xp.max(h, axis=-1)  # (..., L)
     c = c if before is None else xp.maximum(before.c, c)
-    Sz = exp_of(xp, h, c[..., None]) @ values  # (..., L, e+1)
+    Sz = exp_relative(xp, h, c[..., None]) @ values  # (..., L, e+1)
     return State(c, Sz if before is None else Sz + rescaled(xp, before, c).Sz)
 
 
@@ -191,8 +180,7 @@ def merge(xp, a, b):
     return State(c, rescaled(xp, a, c).Sz + rescaled(xp, b, c).Sz)
 
 
-def normalised(xp, Sz, out=None):
-    """S / z of each row, the weighted mean of its values, 0 where z = 0; on NumPy into `out`."""
+def normalised(xp, Sz):
+    """S / z of each row, the weighted mean of its values, 0 where z = 0."""
     S, z = Sz[..., :-1], Sz[..., -1:]
-    z = xp.where(z == 0, math.inf, z)
-    return S / z if out is None else xp.divide(S, z, out=out)
+    return S / xp.where(z == 0, math.inf, z)

@@ -18,13 +18,14 @@ The values get a column of ones, [v, 1], so that each sum includes its own denom
 To read what is behind `favor_attention`, start with its slow form and end with its speed:
 
 1. `naive.favor_attention`, and the prefix sums of `naive.causal_linear_attention`.
-2. `favor_attention` below: keys, causal tokens and rows, in the three loops of `sums`.
-3. `_positive`: ln φ(k') in `log_keys`, then `absorb`, `read` and `follow`, a slice at a time.
+2. `favor_attention` below: `_blocks.phases` gives the slices of tokens, the three loops of `sums`
+   yield [S, z] of rows, and `_blocks.each_head` divides S by z, head by head.
+3. `_positive`: ln φ(k') in `log_keys`, then `absorb` and `read`, and `follow` if causal.
 4. `_stable`: sums relative to a maximum: `summed_by_feature` and `weighted_sums`, and how two of
    them become one in `rescaled` and `merge`.
-5. `_causal.causal_linear`, the same with a triangle of weights; `causal_chunk` says when one
-   maximum is enough, and `causal_by_halving` never reads a value.
-6. `_blocks` has slices, masks, heads and threads, and no mathematics; `_arguments` checks.
+5. Causal: `_causal.causal_chunk` says when one maximum is enough; then `causal_one_maximum` leads
+   to `causal_linear`, a triangle of weights, else `causal_by_halving` never reads a value.
+6. The rest of `_blocks` and `_arguments`: masks, threads and checks, no mathematics.
 """
 
 import math
@@ -110,11 +111,9 @@ def linear_attention(
 ) -> Rows:
     """φ(q) (φ(k)ᵀ v) divided by φ(q) (φ(k)ᵀ 1), with features φ of any map: no softmax.
 
-    Slow form: `naive.linear_attention`. The mask acts on φ(k), so on numerator and denominator;
-    there is no ε. A row whose denominator is 0 is zero: it sees no key, or features of both signs
-    cancel. causal: row i sees keys j ≤ i; for one query and a cache of keys leave it False. Shape:
-    (..., L, e), dtype that of the inputs. Error: exact to rounding. Cost: O((L + S) F e); memory,
-    the result and a few MiB. Source: Katharopoulos et al. (2020), eqs. 4 to 12.
+    Slow form: `naive.linear_attention`. A row whose denominator is 0 is zero: it sees no key, or
+    features of both signs cancel. Shape: (..., L, e). Error: exact to rounding. Cost: O((L + S) F
+    e); memory, the result and a few MiB. Source: Katharopoulos et al. (2020), eqs. 4 to 12.
     """
     names = ("phi_q", "phi_k")
     join, *arguments = check_groups(phi_q, phi_k, v, key_mask, names=names, width="F")
@@ -148,9 +147,8 @@ def uniform_attention(
 ) -> Rows:
     """mean(v) over the keys that each row sees: the baseline, which ignores the query.
 
-    An approximation of `softmax_attention` must be closer to it than this. Shape: (..., L, e),
-    dtype that of the inputs. Error: exact to rounding. Cost: O((L + S) e). Source: the limit of the
-    softmax as q → 0.
+    An approximation of `softmax_attention` must be closer to it than this. Shape: (..., L, e).
+    Error: exact to rounding. Cost: O((L + S) e). Source: the limit of the softmax as q → 0.
     """
     check_groups(q, k, v, key_mask)
     xp = array_api_compat.array_namespace(q)
@@ -164,9 +162,8 @@ def taylor_attention(
     """Weights Σ_{n≤p} tⁿ/n! for exp(t), t = qᵀk/√d, p = `degree`: no randomness.
 
     Degree 1, weights 1 + t, is the baseline that random features must beat where all t are small.
-    Odd degrees may be negative for t < −1; even ones never are. Shape: (..., L, e), dtype that of
-    the inputs. Error: of a weight, `features.taylor`. Cost: O((L + S) F e), F = C(d+p, p). Source:
-    Taylor's theorem.
+    Odd degrees may be negative for t < −1; even ones never are. Shape: (..., L, e). Error: of a
+    weight, `features.taylor`. Cost: O((L + S) F e), F = C(d+p, p). Source: Taylor's theorem.
     """
     join, q, k, v, key_mask, _ = check_groups(q, k, v, key_mask)
     xp, scale = array_api_compat.array_namespace(q), q.shape[-1] ** -0.25
@@ -187,8 +184,8 @@ def taylor_attention(
 def init_state(k: Key, v: Value, W: Directions) -> State:
     """The State before any key: c = −∞, z = 0, S = 0, for keys and values shaped like k and v.
 
-    Shape: c and z (..., m), S (..., m, e); float32, or float64 for float64 input. Error: exact; to
-    `merge` with it changes nothing. Cost: O(m e). Source: the empty sum.
+    Shape: c and z (..., m), S (..., m, e); float32, or float64 for float64 input. Error: exact.
+    Cost: O(m e). Source: the empty sum.
     """
     xp = check_keys(k, v, None)
     check_directions(W, k, "k")
@@ -200,10 +197,10 @@ def init_state(k: Key, v: Value, W: Directions) -> State:
 def merge(a: State, b: State) -> State:
     """The State of the keys of a and b: c = max(c_a, c_b), z = e^{c_a−c} z_a + e^{c_b−c} z_b, as S.
 
-    Associative and commutative to rounding; the empty State changes nothing, exactly. So a sequence
-    may be cut anywhere: between chunks, steps or machines. Shape: that of a and b. Error: exact to
-    rounding. Cost: O(m e). Source: Milakov & Gimelshein (2018), §3.1, for a softmax; here for each
-    feature, as Peng et al. (2023) do for each channel.
+    Associative and commutative to rounding, so a sequence may be cut anywhere; the empty State
+    changes nothing, exactly. Shape: that of a and b. Error: exact to rounding. Cost: O(m e).
+    Source: Milakov & Gimelshein (2018), §3.1, for a softmax; here for each feature, as Peng et al.
+    (2023) do for each channel.
     """
     xp = check_sums(a, "a")
     check_sums(b, "b")
@@ -255,10 +252,10 @@ def read(state: State, q: Query, W: Directions) -> Rows:
     """Σ_f p_f S_f / Σ_f p_f z_f, where feature f has weight p_f = e^{a_f − max a}, a = ωᵀq' + c.
 
     q' = q d^{−1/4}; c, S and z of each feature are in the State. The largest p is 1 and its z is at
-    least 1, so the denominator is at least 1 at any norm and needs no ε. ‖q'‖² is the same for all
-    features and cancels. Rows are zero if the State is empty. Shape: (..., L, e), dtype that of q.
-    Error: as `favor_attention`. Cost: O(L m (d + e)), whatever the number of keys. Source:
-    Choromanski et al. (2021), Algorithm 1. Differs from the paper: no ε.
+    least 1, so the denominator is at least 1 at any norm. ‖q'‖² is the same for all features and
+    cancels. Shape: (..., L, e), dtype that of q. Error: as `favor_attention`. Cost: O(L m (d + e)),
+    whatever the number of keys. Source: Choromanski et al. (2021), Algorithm 1. Differs from the
+    paper: no ε.
     """
     xp = check_array(q, "q", "L, d")
     check_shape(W, "W", (..., "m", q.shape[-1]), q, "q")
@@ -276,11 +273,10 @@ def follow(
 ) -> tuple[State, Rows]:
     """The State after L more tokens, and their causal rows: for each token `absorb`, then `read`.
 
-    Row i sees the keys in `state` and the keys j ≤ i, so a prompt may come in parts. From
-    `init_state` on, the rows are those of `favor_attention` with causal=True. Shape: the State's,
-    with the heads of k; (..., L, e), dtype that of q, k, v. Error: as `favor_attention`. Cost:
-    O(L m (d + e)), once for each query head and once for each key head; memory, the result and the
-    features of a chunk of all heads. Source: Katharopoulos et al. (2020), §3.4.
+    From `init_state` on, the rows are those of `favor_attention` with causal=True, in as many parts
+    as you like. Shape: the State's, with the heads of k; (..., L, e). Error: as `favor_attention`.
+    Cost: O(L m (d + e)), once for each query head and once for each key head; memory, the result
+    and the features of a chunk of all heads. Source: Katharopoulos et al. (2020), §3.4.
     """
     join, q, k, v, key_mask, W, c, Sz = check_groups(q, k, v, key_mask, W, state)
     check_tokens(q, k)
@@ -315,15 +311,14 @@ def favor_attention(
     """φ(q') (φ(k')ᵀ v) / φ(q') (φ(k')ᵀ 1), φ the positive features of W: FAVOR+, at any norm.
 
     Slow form: `naive.favor_attention`. q' = q d^{−1/4}, k' = k d^{−1/4}. Logarithms of φ are taken
-    relative to a maximum for each feature, as in `absorb`, `read` and `follow`. causal: row i sees
-    keys j ≤ i, and later keys change it by rounding only; for one query after many keys leave it
-    False, or use `follow`. chunk: tokens per step; by default 512 on NumPy, all on JAX, 16384
-    elsewhere. Shape: (..., L, e), dtype that of the inputs. Error: numerator and denominator are
-    unbiased for Gaussian rows of W (`theory.positive_mse`); their ratio is not. Cost:
-    O((L + S) m (d + e)), L for each query head, S for each key head; memory, the result and the
-    features of a chunk: on NumPy a few MiB, also for eight queries of a key. Source: Choromanski et
-    al. (2021), Algorithm 1. Differs from the paper: no ε, because each denominator has a term that
-    is a normal number; no maximum over all keys, by which later keys would change earlier rows.
+    relative to a maximum for each feature, as in `absorb`, `read` and `follow`. causal: later keys
+    change a row by rounding only. chunk: tokens per step; by default 512 on NumPy, all on JAX,
+    16384 elsewhere. Shape: (..., L, e). Error: numerator and denominator are unbiased for Gaussian
+    rows of W (`theory.positive_mse`); their ratio is not. Cost: O((L + S) m (d + e)), L for each
+    query head, S for each key head; memory, the result and the features of a chunk: on NumPy a few
+    MiB, also for eight queries of a key. Source: Choromanski et al. (2021), Algorithm 1. Differs
+    from the paper: no ε, because each denominator has a term that is a normal number; no maximum
+    over all keys, by which later keys would change earlier rows.
 
     >>> import numpy as np
     >>> from performer_course import attention, compare, projections
@@ -338,14 +333,14 @@ def favor_attention(
     256 0.30
     1024 0.11
     """
-    join, *arguments, W = check_groups(q, k, v, key_mask, W)
+    join, *grouped, W = check_groups(q, k, v, key_mask, W)  # q: (..., L, d), or (..., G, n, L, d)
     xp, m, e = array_api_compat.array_namespace(q), W.shape[-2], v.shape[-1]
     W = _positive.scaled(xp, W, sum_dtype(xp, q, k, v))  # from here on ωᵀq is ωᵀq'
     size = None if chunk is None else check_count(chunk, "chunk")
     keys_first, together, rows_last = phases(q, k, size, causal=causal)
 
     def sums(q, k, v, key_mask, W):
-        # Start from the first keys: to add them to an empty State costs a device one pass.
+        # Not causal, it begins with the first keys: to add to an empty State costs a device a pass.
         state = empty_state(xp, (*k.shape[:-2], m), e + 1, k, W.dtype) if causal else None
         for part in keys_first:
             state = _positive.absorb(xp, state, k, v, W, key_mask, part)
@@ -355,7 +350,7 @@ def favor_attention(
         for part in rows_last:
             yield _positive.read(xp, state, q, part, W)
 
-    return join(each_head(sums, *arguments, W, work_per_head=(q.shape[-2] + k.shape[-2]) * m))
+    return join(each_head(sums, *grouped, W, work_per_head=(q.shape[-2] + k.shape[-2]) * m))
 
 
 # Predicted error

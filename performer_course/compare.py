@@ -198,16 +198,17 @@ def _methods(text, causal, budget):
         cost = seen[band] + sinks + mean + C * centre
         if not C:
             return size, cost, 0, lambda *sample: attend
-        return f"{size}, centres {C}", cost, C * d, partial(_with_centres, attend, C)
+        size = f"{size}, centres {C}"
+        return size, cost, C * d, lambda q, k, v, rng: partial(attend, centres=_centres(k, C, rng))
 
     def taylor(degree):
         F, attend = comb(d + degree, degree), partial(taylor_attention, degree=degree)
         cost = 2 * F * (1 + e) / (d + e)
-        return [(f"features {F}", cost, d * causal, partial(_about, attend, _mean_key))]
+        return [(f"features {F}", cost, d * causal, partial(_about, attend, lambda q, k: _mean(k)))]
 
     def drawn(q, k, v, rng):
         attend = partial(favor_attention, W=orthogonal(rng, m, d).astype(q.dtype))
-        return _about(attend, _mean_pair, q, k)
+        return _about(attend, lambda q, k: _mean(q) + _mean(k), q, k)
 
     some = [n for n in (1, 4, 16, 32, 64) if n < keys - 1] or [1]
     split = [(max(1, p * keys), n) for p in (0, 0.25, 0.5, 0.75) for n in (0, 4)]
@@ -226,12 +227,8 @@ def _methods(text, causal, budget):
     }
 
 
-def _mean_key(q, k):
-    return k.mean(axis=-2, keepdims=True)
-
-
-def _mean_pair(q, k):
-    return q.mean(axis=-2, keepdims=True) + k.mean(axis=-2, keepdims=True)
+def _mean(x):
+    return x.mean(axis=-2, keepdims=True)
 
 
 def _about(attend, shift, q, k, *_):
@@ -242,10 +239,6 @@ def _about(attend, shift, q, k, *_):
         return attend(q, k - (known if causal else shift(q, k)), v, causal=causal)
 
     return shifted
-
-
-def _with_centres(attend, C, q, k, v, rng):
-    return partial(attend, centres=_centres(k, C, rng))
 
 
 def _clustered(C, q, k, v, rng):

@@ -1,9 +1,10 @@
 """Feature maps: the inner product of two rows φ(x), φ(y) equals a kernel, or estimates one.
 
-x: (..., n, d) gives features (..., n, F). W: (m, d), one direction per row, or (..., m, d) with
-separate directions for the leading axes of x. All raise ValueError for empty, integer, float128 or
-masked input, (on NumPy) non-finite entries or entries above 5e138 (float64), 2e17 (float32) or 147
-(float16), and parameters out of range.
+x: (..., n, d) gives features (..., n, F), in the dtype of x. W: (m, d), one direction per row, or
+(..., m, d) with separate directions for the leading axes of x, is cast to that dtype. Where no
+memory is stated, it is that of the result twice. All raise ValueError for empty, integer, float128
+or masked input, (on NumPy) non-finite entries or entries above 5e138 (float64), 2e17 (float32) or
+147 (float16), and parameters out of range.
 """
 
 import math
@@ -36,7 +37,7 @@ def _monomials_by_degree(x, degree, offset=0.0):
     """For k = 0 … degree: the features x^α/√α! with |α| = k, as a (..., n, F_k) array.
 
     One variable is added at a time: a monomial of degree k is one of degree k − a in the earlier
-    variables, times the a-th power of the new one. An offset c is added as a last variable √c.
+    variables, times the a-th power of the new one.
     """
     xp, degree = check_array(x, "x", "n, d"), check_count(degree, "degree")
     check_finite(x, "x", power=0.97 / degree, wide=False)  # so that powers of x are finite
@@ -123,8 +124,8 @@ def _waves_into(out, x, W, waves, b, scale):
     out *= scale
 
 
-def _in_steps(x, W, waves, b, scale, out):
-    """`_waves` a few rows at a time, so that several cores can share them; into `out`, if given.
+def _in_steps(x, W, waves, b, scale, out=None):
+    """`_waves` a few rows at a time, which several cores share; into `out`, if given.
 
     On NumPy, writing into the result is 2.4 times as fast as making new arrays. JAX arrays cannot
     be written into, so there all rows are one step.
@@ -132,7 +133,7 @@ def _in_steps(x, W, waves, b, scale, out):
     n, shape = x.shape[-2], (*check_lead(x, W), x.shape[-2], W.shape[-2] * len(waves))
     if out is not None:
         _check_out(out, shape, x)
-        check_apart(out, x, W=W, b=b)
+        check_apart(out, x, W)
     elif array_api_compat.is_jax_array(x):
         return _waves(x, W, waves, b, scale)
     else:
@@ -158,10 +159,10 @@ def fourier(
 ) -> Float[Array, "... n 2*m"]:
     """[cos(x Wᵀ), sin(x Wᵀ)] / √m: φ(x)ᵀφ(y) is the mean of cos(ωᵀ(x − y)) over the rows ω.
 
-    No 2π: W is in radians. Shape: (..., n, 2m), dtype that of x (W is cast to it); written into
-    `out` if given, x itself or apart from x and W. Error: unbiased if W is drawn from the kernel's
-    spectrum, and φ(x)ᵀφ(x) = 1; `theory.fourier_variance`. Cost: O(n m d); memory, the result and a
-    few MiB. Source: Rahimi & Recht (2007), §3; Sutherland & Schneider (2015), its z̃.
+    No 2π: W is in radians. Shape: (..., n, 2m); written into `out` if given, x itself or apart from
+    x and W. Error: unbiased if W is drawn from the kernel's spectrum, and φ(x)ᵀφ(x) = 1;
+    `theory.fourier_variance`. Cost: O(n m d); memory, the result and a few MiB. Source: Rahimi &
+    Recht (2007), §3; Sutherland & Schneider (2015), its z̃.
 
     >>> import numpy as np
     >>> from performer_course import features, kernels, projections
@@ -177,23 +178,20 @@ def fourier(
 
 
 def fourier_phase(
-    x: Float[Array, "... n d"],
-    W: Float[Array, "... m d"],
-    b: Float[Array, "m"],
-    out: Float[Array, "... n m"] | None = None,
+    x: Float[Array, "... n d"], W: Float[Array, "... m d"], b: Float[Array, "m"]
 ) -> Float[Array, "... n m"]:
     """√(2/m) cos(x Wᵀ + b), b uniform on [0, 2π): φ(x)ᵀφ(y) has the same mean as `fourier`.
 
     Half the features of `fourier` from the same W, and more variance for a Gaussian kernel. Shape:
-    (..., n, m), dtype that of x; into `out` if given. Error: unbiased; φ(x)ᵀφ(x) is 1 only in the
-    mean; `theory.fourier_phase_variance`. Cost: O(n m d); memory, the result and a few MiB. Source:
-    Rahimi & Recht (2007), Algorithm 1; Sutherland & Schneider (2015), its z̆.
+    (..., n, m). Error: unbiased; φ(x)ᵀφ(x) is 1 only in the mean; `theory.fourier_phase_variance`.
+    Cost: O(n m d); memory, the result and a few MiB. Source: Rahimi & Recht (2007), Algorithm 1;
+    Sutherland & Schneider (2015), its z̆.
     """
     xp, W = _check_directions(x, W)
     m = W.shape[-2]
     check_shape(b, "b", (m,), x, "x", wide=False)
     b = xp.astype(b, x.dtype, copy=False)
-    return _in_steps(x, W, (xp.cos,), b, math.sqrt(2 / m), out)
+    return _in_steps(x, W, (xp.cos,), b, math.sqrt(2 / m))
 
 
 def _half_square(xp, x):
@@ -206,11 +204,10 @@ def trigonometric(
 ) -> Float[Array, "... n 2*m"]:
     """e^{‖x‖²/2} [cos(x Wᵀ), sin(x Wᵀ)] / √m: φ(x)ᵀφ(y) estimates exp(xᵀy), unscaled.
 
-    It may be negative, and so may the denominator of an attention built from it. Shape:
-    (..., n, 2m), dtype that of x (W is cast to it). Error: unbiased; `theory.trigonometric_mse`.
-    Cost: O(n m d); memory, the result twice. Raises: ValueError where e^{‖x‖²/2} overflows: from
-    ‖x‖ = 37.7 in float64, 13.3 in float32. Source: Choromanski et al. (2021), §2.3 (h(x) =
-    e^{‖x‖²/2}, sin and cos).
+    It may be negative, and so may the denominator of an attention built from it. Shape: (..., n,
+    2m). Error: unbiased; `theory.trigonometric_mse`. Cost: O(n m d). Raises: ValueError where
+    e^{‖x‖²/2} overflows: from ‖x‖ = 37.7 in float64, 13.3 in float32. Source: Choromanski et al.
+    (2021), §2.3 (h(x) = e^{‖x‖²/2}, sin and cos).
     """
     waves = fourier(x, W)  # (..., n, 2m)
     xp = array_api_compat.array_namespace(x)
@@ -227,8 +224,8 @@ def trigonometric(
 def log_positive(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Float[Array, "... n m"]:
     """ωᵀx − ‖x‖²/2 − ln(m)/2 for each row ω: the logarithm of `positive`, which may underflow.
 
-    Shape: (..., n, m), dtype that of x (W is cast to it). Error: rounding of about ε (|ωᵀx| +
-    ‖x‖²). Cost: O(n m d); memory, the result twice. Source: Choromanski et al. (2021), Lemma 1.
+    Shape: (..., n, m). Error: rounding of about ε (|ωᵀx| + ‖x‖²). Cost: O(n m d). Source:
+    Choromanski et al. (2021), Lemma 1.
     """
     xp, W = _check_directions(x, W)
     return projected(xp, x, W) - (_half_square(xp, x) + math.log(W.shape[-2]) / 2)  # (..., n, m)
@@ -237,10 +234,10 @@ def log_positive(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Floa
 def positive(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Float[Array, "... n m"]:
     """exp(x Wᵀ − ‖x‖²/2) / √m: φ(x)ᵀφ(y) estimates exp(xᵀy), unscaled, and is never negative.
 
-    Shape: (..., n, m), dtype that of x (W is cast to it). Error: unbiased; `theory.positive_mse`.
-    Cost: O(n m d); memory, the result twice. Source: Choromanski et al. (2021), Lemma 1 and §2.3
-    (h(x) = e^{−‖x‖²/2}, f₁ = exp). Differs from the paper: no ε, so that the estimate is unbiased;
-    `attention.favor_attention` keeps the logarithms instead, for stability.
+    Shape: (..., n, m). Error: unbiased; `theory.positive_mse`. Cost: O(n m d). Source: Choromanski
+    et al. (2021), Lemma 1 and §2.3 (h(x) = e^{−‖x‖²/2}, f₁ = exp). Differs from the paper: no ε, so
+    that the estimate is unbiased; `attention.favor_attention` keeps the logarithms instead, for
+    stability.
 
     >>> import numpy as np
     >>> from performer_course import features, projections
@@ -260,8 +257,8 @@ def log_hyperbolic(
 ) -> Float[Array, "... n 2*m"]:
     """[ωᵀx, −ωᵀx] − ‖x‖²/2 − ln(2m)/2: the logarithm of `hyperbolic`, which may underflow.
 
-    Shape: (..., n, 2m), dtype that of x (W is cast to it). Error: rounding of about ε (|ωᵀx| +
-    ‖x‖²). Cost: O(n m d); memory, the result twice. Source: Choromanski et al. (2021), Lemma 1.
+    Shape: (..., n, 2m). Error: as `log_positive`. Cost: O(n m d). Source: Choromanski et al.
+    (2021), Lemma 1.
     """
     xp, W = _check_directions(x, W)
     a = projected(xp, x, W)  # (..., n, m)
@@ -272,9 +269,9 @@ def log_hyperbolic(
 def hyperbolic(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Float[Array, "... n 2*m"]:
     """[exp(x Wᵀ), exp(−x Wᵀ)] e^{−‖x‖²/2} / √(2m): φ(x)ᵀφ(y) estimates exp(xᵀy), unscaled.
 
-    φ(x)ᵀφ(y) = Λ (1/m) Σ cosh(ωᵀ(x + y)): `positive` averaged over ω and −ω. Shape: (..., n, 2m),
-    dtype that of x. Error: unbiased; `theory.hyperbolic_mse`. Cost: O(n m d); memory, the result
-    twice. Source: Choromanski et al. (2021), Lemma 1 and §2.3 (f₁ = exp(u), f₂ = exp(−u)).
+    φ(x)ᵀφ(y) = Λ (1/m) Σ cosh(ωᵀ(x + y)): `positive` averaged over ω and −ω. Shape: (..., n, 2m).
+    Error: unbiased; `theory.hyperbolic_mse`. Cost: O(n m d). Source: Choromanski et al. (2021),
+    Lemma 1 and §2.3 (f₁ = exp(u), f₂ = exp(−u)).
     """
     logarithm = log_hyperbolic(x, W)  # (..., n, 2m)
     xp = array_api_compat.array_namespace(logarithm)
@@ -300,9 +297,9 @@ def sharp(
 
     φ(x)ᵀφ(y) estimates exp(xᵀy), is never negative, and has a shorter tail for 0 < ρ < 1:
     importance sampling, with directions √(1−4a) times as wide and their density ratio as weights.
-    rho: a number, or one for each axis; ρ = 1 is `positive`. `theory.best_rho`. Shape: (..., n, m),
-    dtype that of x. Error: unbiased; `theory.sharp_mse`. Cost: O(n m d); memory, the result twice.
-    Source: Likhosherstov et al. (2022), FAVOR++ (one ρ); (2023), one for each axis.
+    rho: a number, or one for each axis; ρ = 1 is `positive`. `theory.best_rho`. Shape: (..., n, m).
+    Error: unbiased; `theory.sharp_mse`. Cost: O(n m d). Source: Likhosherstov et al. (2022),
+    FAVOR++ (one ρ); (2023), one for each axis.
     """
     xp, W = _check_directions(x, W)
     rho = _check_rho(xp, rho, x)  # (d,)
@@ -314,9 +311,9 @@ def sharp(
 def relu(x: Float[Array, "... n d"]) -> Float[Array, "... n d"]:
     """max(x, 0) in each coordinate: φ(x)ᵀφ(y) ≥ 0.
 
-    Shape and dtype: those of x. Error: exact; it estimates no softmax, and a row without a positive
-    coordinate has no weight at all. Cost: O(n d). Source: Choromanski et al. (2021), §2.2 (f =
-    ReLU). Differs from the paper: no ε.
+    Shape: that of x. Error: exact; it estimates no softmax, and a row without a positive coordinate
+    has no weight at all. Cost: O(n d). Source: Choromanski et al. (2021), §2.2 (f = ReLU). Differs
+    from the paper: no ε.
     """
     xp = check_array(x, "x", "n, d")
     return xp.where(x > 0, x, xp.zeros_like(x))
@@ -325,8 +322,8 @@ def relu(x: Float[Array, "... n d"]) -> Float[Array, "... n d"]:
 def elu_plus_one(x: Float[Array, "... n d"]) -> Float[Array, "... n d"]:
     """x + 1 where x > 0, eˣ elsewhere: φ(x)ᵀφ(y) > 0, with no randomness.
 
-    Shape and dtype: those of x. Error: exact to rounding; it estimates no softmax. Cost: O(n d).
-    Source: Katharopoulos et al. (2020), eq. 7.
+    Shape: that of x. Error: exact to rounding; it estimates no softmax. Cost: O(n d). Source:
+    Katharopoulos et al. (2020), eq. 7.
     """
     xp = check_array(x, "x", "n, d")
     above = xp.where(x > 0, x, xp.zeros_like(x))

@@ -16,18 +16,17 @@ from typing import NamedTuple
 import array_api_compat
 from jaxtyping import Bool, Float
 
+from . import features
 from ._arguments import (
-    LOSSY,
     VALUE_POWER,
     check_attention,
     check_count,
     check_keys,
     check_kind,
     check_lead,
-    check_library,
+    check_mask,
     check_shape,
     check_tokens,
-    is_kind,
 )
 from ._blocks import THREADS_FROM, each_head, masked_part, steps, sum_dtype
 from ._causal import causal_chunk
@@ -86,13 +85,15 @@ def near_field(
 
 def _counted(sums, q, k, v, key_mask, near, causal, far=None):
     """`each_head` of sums, with tokens in the order of counting: those shown, then those hidden."""
-    attend = functools.partial(each_head, sums, work_per_head=_work(q.shape[-2], near))
+    L = q.shape[-2]
+    work = L * (sum(near) + 1) if L >= THREADS_FROM else 0  # little, so short heads are batched
+    attend = functools.partial(each_head, sums, work_per_head=work)
     if key_mask is None:
         return attend(q, k, v, None, far)
     xp = array_api_compat.array_namespace(q)
     hidden = xp.astype(~key_mask, xp.int32)
     at = xp.cumulative_sum(xp.ones_like(hidden), axis=-1)
-    order = xp.argsort(at + hidden * q.shape[-2], axis=-1)  # (..., L)
+    order = xp.argsort(at + hidden * L, axis=-1)  # (..., L)
     q, k, v = (_rows_at(xp, x, order) for x in (q, k, v))
     rows = attend(q, k, v, xp.take_along_axis(key_mask, order, axis=-1), far)
     rows = _rows_at(xp, rows, xp.argsort(order, axis=-1))
@@ -108,13 +109,8 @@ def _rows_at(xp, x, order):
     heads = math.prod(lead)
     first = L * xp.arange(heads, dtype=order.dtype, device=array_api_compat.device(order))
     at = xp.reshape(order + xp.reshape(first, (*lead, 1)), (heads * order.shape[-1],))
-    rows = xp.take(xp.reshape(x, (heads * L, d)), at, axis=0)
+    rows = xp.take(xp.reshape(x, (heads * L, d)), at, axis=0)  # faster than take_along_axis
     return xp.reshape(rows, (*order.shape, d))
-
-
-def _work(L, near):
-    """Work per head for `each_head`: a band is little work, so short heads are batched."""
-    return L * (sum(near) + 1) if L >= THREADS_FROM else 0
 
 
 def _near_rows(xp, q, k, v, key_mask, near, causal, far_logits=None):
@@ -157,9 +153,7 @@ def _check_near(band, sinks, most=math.inf):
 
 
 def _outside(xp, like, dtype, band, causal, rows, keys, diagonal, sinks=0):
-    """0 where |p − j| ≤ band, p = i + diagonal, and for the first `sinks` keys, else −∞: (rows i,
-    keys j). If causal, also −∞ where j > p.
-    """
+    """0 where |p − j| ≤ band, p = i + diagonal, or j < sinks; else, and if causal j > p, −∞."""
     make = {"dtype": dtype, "device": device_of(like)}
     low = xp.full((rows, keys), -math.inf, **make)
     far = xp.concat([xp.zeros((rows, sinks), **make), low[:, sinks:]], axis=-1) if sinks else low
@@ -337,9 +331,8 @@ def _trimmed(xp, state, band, sinks):
         keys, values, left = masked_part(xp, state.k, state.v, shown & ~stays, slice(None), dtype)
         left = xp.concat([keys, values_and_ones(xp, values, left)], axis=-1)
         at = xp.cumulative_sum(xp.ones_like(n), axis=-1) + S * xp.astype(stays, xp.int32)
-        order = xp.argsort(at, axis=-1)[
-            ..., max(0, S - most) :
-        ]  # hidden keys, then those that stay
+        order = xp.argsort(at, axis=-1)  # hidden keys, then those that stay
+        order = order[..., max(0, S - most) :]
         k, v = (_rows_at(xp, x, order) for x in state[:2])
         shown = xp.take_along_axis(stays, order, axis=-1)
         k, v = (xp.where(shown[..., None], x, xp.zeros_like(x)) for x in (k, v))
@@ -353,15 +346,8 @@ def _check_window(state, k, v):
     check_shape(state.k, "state.k", (*lead, "n", d), k, "k", power=VALUE_POWER)
     check_shape(state.v, "state.v", (*lead, state.k.shape[-2], e), v, "v", power=VALUE_POWER)
     check_shape(state.gone, "state.gone", (*lead, 1, d + e + 1), v, "v", power=VALUE_POWER)
-    shown, expected = state.shown, tuple(state.k.shape[:-1])
-    if shown is None:
-        return
-    if not array_api_compat.is_array_api_obj(shown) or isinstance(shown, LOSSY):
-        raise ValueError(f"state.shown must be None or an array, got {type(shown).__name__}")
-    xp, got = check_library(v, shown, "v and state.shown"), tuple(shown.shape)
-    if not is_kind(xp, shown, "bool") or got != expected:
-        said = f"{shown.dtype} of shape {got}"
-        raise ValueError(f"state.shown must be boolean of shape {expected}, got {said}")
+    if state.shown is not None:
+        check_mask(state.shown, state.k, "state.k", "state.shown", whole=True)
 
 
 def _joint(logs, q, k, v, key_mask, far, near, causal):
@@ -380,9 +366,7 @@ def _joint(logs, q, k, v, key_mask, far, near, causal):
 
 
 def _past_rows(xp, logs, q, k, v, key_mask, far, band, sinks=0):
-    """The sums of each row i over keys sinks ≤ j < i − band, as causal rows of later queries: a
-    State.
-    """
+    """The State of each row i over keys sinks ≤ j < i − band, as causal rows of later queries."""
     first = min(sinks + band + 1, q.shape[-2])  # these rows see no far key
     k, v = (x[..., sinks:, :] for x in (k, v))
     key_mask = None if key_mask is None else key_mask[..., sinks:]
@@ -432,9 +416,7 @@ def _with_mean(xp, rows, g, Sz):
 
 
 def _mean_logits(xp, q, k, key_mask, near, causal, dtype):
-    """qᵀk̄/√d of each query, k̄ the mean of all keys but the sinks; if causal, of those before its
-    band.
-    """
+    """qᵀk̄/√d, k̄ the mean of all keys but the sinks; if causal, of those before the band."""
     keys, _, seen = masked_part(xp, k, k, key_mask, slice(None), dtype)
     keys, first = values_and_ones(xp, keys, seen), near[1]  # (..., L, d+1)
     if causal:
@@ -465,9 +447,7 @@ def _far_rows(xp, logs, q, k, v, key_mask, far, near, causal):
 
 def _log_features(xp, q, k, W):
     """ln φ(q') and ln φ(k') for the positive features φ of W: (..., n, m) each."""
-    x, y = (a * a.shape[-1] ** -0.25 for a in (q, k))
-    logs = (projected(xp, a, W) - squared_norm(xp, a)[..., None] / 2 for a in (x, y))
-    return tuple(a - math.log(W.shape[-2]) / 2 for a in logs)
+    return tuple(features.log_positive(x * x.shape[-1] ** -0.25, W) for x in (q, k))
 
 
 def _log_weights(xp, q, k, centres):

@@ -46,9 +46,7 @@ def _key_mask(q, k, v, mask):
 
 
 def _computed(function, rows, mask, *more):
-    """function(q, k, v, key mask, …) without autocast, on rows cast as autocast casts them for
-    SDPA.
-    """
+    """function(q, k, v, key mask, …) without autocast, on rows cast as it casts them for SDPA."""
     mask, kind = _key_mask(*rows, mask), rows[0].device.type
     if not torch.amp.is_autocast_available(kind):  # as on the meta device
         return function(*rows, mask, *more)

@@ -229,9 +229,7 @@ def _check_map(x, name):
 
 
 def _tokens(q, k, v, beta, erase, log_decay, state):
-    """The namespace; join; q, k, βv, p (None for no erasing) and a (..., L, 1 or d), in the dtype
-    of sums, as `in_groups` returns them; the first state; the dtype of rows.
-    """
+    """The namespace; join; q, k, βv, p or None, a (..., L, 1 or d); first state; dtype of rows."""
     xp = check_keys(k, v, None)
     check_shape(q, "q", (..., *k.shape[-2:]), k, "k", like=q)
     sums = sum_dtype(xp, q, k, v)

@@ -342,14 +342,6 @@ def orthogonal_positive_mse(x, y, m: int):
 # E. Sharper positive features
 
 
-def _rho(rho, d):
-    """rho, a number or one per axis, as an array (d,). Raises: ValueError."""
-    rho = _moderate(rho, "rho")
-    if rho.shape not in ((), (d,)) or not (rho > 0).all():
-        raise ValueError(f"rho must be above 0, a number or an array of shape ({d},), got {rho}")
-    return np.broadcast_to(rho, (d,))
-
-
 def sharp_mse(x, y, m: int, rho):
     """MSE = (Λ²/m) [∏ᵢ (1+ρᵢ)/(2√ρᵢ) e^{(1+ρᵢ)zᵢ²} − e^{‖z‖²}], z = x + y: `features.sharp`.
 
@@ -357,8 +349,10 @@ def sharp_mse(x, y, m: int, rho):
     Likhosherstov et al. (2022), OPRF, where ρ is one number; the product derived here.
     """
     x, y = _pairs(x, y)
-    m, rho = check_count(m, "m"), _rho(rho, x.shape[-1])
-    z2 = (x + y) ** 2  # (..., d)
+    m, rho, d = check_count(m, "m"), _moderate(rho, "rho"), x.shape[-1]
+    if rho.shape not in ((), (d,)) or not (rho > 0).all():
+        raise ValueError(f"rho must be above 0, a number or an array of shape ({d},), got {rho}")
+    z2, rho = (x + y) ** 2, np.broadcast_to(rho, (d,))  # (..., d), (d,)
     # ln of the first term over the second, which is e^{‖z‖²}
     more = np.sum(rho * z2 + np.log((1 + rho) / (2 * np.sqrt(rho))), axis=-1)
     return _raised(-np.expm1(-more) / m, 2 * np.sum(x * y, axis=-1) + more)
@@ -390,32 +384,29 @@ def _weighted(x, y, v):
     return x, y, v, log_A, np.exp(log_A) @ v
 
 
-def _second_moments(z, rho, log_a):
-    """a_j a_l E e_j e_l over e^top, and top, of all pairs of rows of z; e = weight / mean."""
-    w = z * np.sqrt((1 + rho) / 2)
-    half = np.sum(w**2 - z**2, axis=-1) / 2  # the terms of j in (1+ρ)(z_j+z_l)²/4 − (z_j²+z_l²)/2
-    half = half + log_a + np.sum(np.log((1 + rho) / (2 * np.sqrt(rho)))) / 2
-    power = w @ w.T + half[:, None] + half
+def _second_moments(z, log_a):
+    """A_j A_l E e_j e_l over e^top, and top, of all pairs of rows of z; e = weight / mean."""
+    power = z @ z.T + log_a[:, None] + log_a
     return np.exp(power - power.max()), power.max()
 
 
-def output_bias(x, y, v, m: int, rho=1.0):
-    """E ô − o ≈ −(1/m) Σ_jl A_j A_l E[e_j e_l] (v_j − o): attention from `positive` or `sharp`.
+def output_bias(x, y, v, m: int):
+    """E ô − o ≈ −(1/m) Σ_jl A_j A_l E[e_j e_l] (v_j − o): attention from `features.positive`.
 
     x = q d^{−1/4} (L, d), y = k d^{−1/4} (S, d), v (S, e) → (L, e); A = softmax(x yᵀ), o = A v.
-    E[e_j e_l] = exp(z_jᵀz_l) for ρ = 1, z_j = x_i + y_j. Error: O(m^{−2}). Cost: O(L S² d). Source:
-    derived here: −Cov(N, D)/D² + N Var(D)/D³ of the ratio N/D.
+    E[e_j e_l] = exp(z_jᵀz_l), z_j = x_i + y_j. Error: O(m^{−2}). Cost: O(L S² d). Source: derived
+    here: −Cov(N, D)/D² + N Var(D)/D³ of the ratio N/D.
     """
     x, y, v, log_A, o = _weighted(x, y, v)
-    m, rho, rows = check_count(m, "m"), _rho(rho, x.shape[-1]), []
+    m, rows = check_count(m, "m"), []
     for row, log_a, mean in zip(x, log_A, o, strict=True):
-        both, top = _second_moments(row + y, rho, log_a)
+        both, top = _second_moments(row + y, log_a)
         pull = both.sum(axis=1)
         rows.append(_raised(pull @ v - pull.sum() * mean, top))
     return -np.array(rows) / m
 
 
-def output_mse(x, y, v, m: int, rho=1.0):
+def output_mse(x, y, v, m: int):
     """E‖ô − o‖² of each row ≈ (1/m) Σ_jl A_j A_l (E[e_j e_l] − 1) (v_j − o)ᵀ(v_l − o).
 
     Arguments as in `output_bias`; → (L,). Error: O(m^{−2}); useful while it is well below the
@@ -424,9 +415,9 @@ def output_mse(x, y, v, m: int, rho=1.0):
     derived here, first order in 1/m.
     """
     x, y, v, log_A, o = _weighted(x, y, v)
-    m, rho, rows = check_count(m, "m"), _rho(rho, x.shape[-1]), []
+    m, rows = check_count(m, "m"), []
     for row, log_a, mean in zip(x, log_A, o, strict=True):
-        both, top = _second_moments(row + y, rho, log_a)
+        both, top = _second_moments(row + y, log_a)
         apart = v - mean  # (S, e); weighted by A its rows add up to 0, so the −1 drops out
         rows.append(_raised(np.sum(apart * (both @ apart)), top))
     return np.array(rows) / m

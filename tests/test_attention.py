@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from performer_course import (
     _blocks,
     _causal,
-    _positive,
     _stable,
     attention,
     features,
@@ -230,7 +229,7 @@ def test_any_chunk_gives_the_same_rows(L, S, chunk, causal, seed):
 
 def on_a_device(monkeypatch):
     """NumPy treated as a device whose values are not free to read."""
-    for module in (_blocks, _causal, _positive, _stable):
+    for module in (_blocks, _causal, _stable):
         monkeypatch.setattr(module, "is_free_to_read", lambda x: False)
 
 

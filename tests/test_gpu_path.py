@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from performer_course import _blocks, _causal, _positive, _stable, features, near_far
+from performer_course import _blocks, _causal, _stable, features, near_far
 from tools.setting import ROOT
 
 from .test_attention import (  # noqa: F401
@@ -45,7 +45,6 @@ SMALL = {
     features: {"GPU_STEP": 40},
     near_far: {"GPU_ROWS": 40, "GPU_KEYS": 50},
 }
-FORCED = (_positive, *SMALL)
 ASKED = {"is_free_to_read": False, "is_on_gpu": True}
 
 
@@ -53,10 +52,10 @@ ASKED = {"is_free_to_read": False, "is_on_gpu": True}
 def gpu():
     """Every array seems to be on a GPU: nothing is free to read, and steps are a GPU's, tiny."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in FORCED:
+        for module in SMALL:
             for question in ASKED.keys() & vars(module).keys():
                 patch.setattr(module, question, functools.partial(answered, question))
-            for name, size in SMALL.get(module, {}).items():
+            for name, size in SMALL[module].items():
                 patch.setattr(module, name, size)
         yield
 
@@ -71,7 +70,7 @@ def test_each_size_of_a_gpu_is_made_small():
     assert sizes == {(module, name) for module, names in SMALL.items() for name in names}
     names = [path.stem for path in (ROOT / "performer_course").glob("*.py")]
     asking = {name for name in names if re.search("is_(on_gpu|free_to_read)\\(", source(name))}
-    forced = {module.__name__.partition(".")[2] for module in FORCED}
+    forced = {module.__name__.partition(".")[2] for module in SMALL}
     # The checks of arguments may look at values on NumPy, whichever path is taken then.
     assert asking - forced == {"_arguments", "backend"}
 

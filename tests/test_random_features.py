@@ -52,15 +52,16 @@ def traced(compute):
 
 def test_memory_is_that_of_the_features_and_into_a_kept_array_none_on_the_way():
     """Fresh pages in every step cost more than the sines: half the speed on some machines."""
-    x, W, b = (points(*s, dtype=np.float32) for s in ((50_000, 8), (256, 8), (512,)))
-    both, out = points(512, 8, dtype=np.float32), np.zeros((50_000, 512), dtype=np.float32)
+    x, W, b = (points(*s, dtype=np.float32) for s in ((50_000, 8), (512, 8), (512,)))
+    out = np.zeros((50_000, 512), dtype=np.float32)
     for compute in (
-        lambda out=None: features.fourier(x, W, out=out),
-        lambda out=None: features.fourier_phase(x, both, b, out=out),
+        lambda: features.fourier(x, W[:256]),
+        lambda: features.fourier_phase(x, W, b),
     ):
         Z, peak = traced(compute)
         assert peak - Z.nbytes < 8 * 2**20
-        assert traced(lambda compute=compute: compute(out))[1] < 2**18  # ⅛ of what a step writes
+    _, peak = traced(lambda: features.fourier(x, W[:256], out=out))
+    assert peak < 2**18  # ⅛ of what a step writes
 
 
 def read_only(*shape):
@@ -79,7 +80,6 @@ def read_only(*shape):
         (lambda x: features.fourier(x, W, out=read_only(4, 12)), "out must .* a read-only array"),
         (lambda x: features.fourier(B[1:], B[:2], out=B[:-1]), "out must .* no memory with x,"),
         (lambda x: features.fourier(x[:2, :2], B[:2, :2], out=B[:2]), "share no memory with W,"),
-        (lambda x: features.fourier_phase(x, W[:4], B[0], out=B[:4]), "share no memory with b,"),
         (
             lambda x: kernels.gaussian(*[x.astype("f4")] * 2, 1e60),
             "gamma must be .* range of float32",
@@ -100,10 +100,9 @@ def test_features_written_into_an_array_are_the_same(rows, dtype):
     out = np.full((rows, 140), np.nan, dtype=dtype)
     assert features.fourier(x, W, out=out) is out
     np.testing.assert_allclose(out, features.fourier(x, W), **few)
-    b = rng.uniform(size=70)
     half = out[:, ::2]  # a view with gaps
-    assert features.fourier_phase(x, W, b, out=half) is half
-    np.testing.assert_allclose(half, features.fourier_phase(x, W, b), **few)
+    assert features.fourier(x, W[:35], out=half) is half
+    np.testing.assert_allclose(half, features.fourier(x, W[:35]), **few)
     x, V = out[:, 1::2], rng.normal(size=(35, 70))  # between the columns of `half`, and x itself
     for own in (half, x):
         expected = features.fourier(x, V)

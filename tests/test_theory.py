@@ -168,7 +168,7 @@ X, Y, V = (np.random.default_rng(0).normal(size=(n, 3)) / 3 for n in (2, 5, 5))
 EACH = np.array([0.5, 0.8, 1.0])
 
 
-def ratio_loop(x, y, v, rho):
+def ratio_loop(x, y, v):
     """m times the bias and the squared error of an output, pair by pair."""
     bias, error = np.zeros((len(x), v.shape[1])), np.zeros(len(x))
     for i, query in enumerate(x):
@@ -176,19 +176,16 @@ def ratio_loop(x, y, v, rho):
         a /= a.sum()
         o = a @ v
         for j, l in np.ndindex(len(y), len(y)):
-            z, t = query + y[j], query + y[l]
-            log = (1 + rho) * (z + t) ** 2 / 4 - (z**2 + t**2) / 2
-            both = np.prod((1 + rho) / (2 * np.sqrt(rho)) * np.exp(log))
+            both = np.exp((query + y[j]) @ (query + y[l]))
             bias[i] -= a[j] * a[l] * (both - 1) * (v[j] - o)
             error[i] += a[j] * a[l] * (both - 1) * (v[j] - o) @ (v[l] - o)
     return bias, error
 
 
-@pytest.mark.parametrize("rho", [1.0, 0.6, EACH], ids=str)
-def test_bias_and_error_of_an_output_are_the_sums_over_pairs(rho):
-    bias, error = ratio_loop(X, Y, V, rho)
-    np.testing.assert_allclose(theory.output_bias(X, Y, V, 7, rho), bias / 7, rtol=1e-10)
-    np.testing.assert_allclose(theory.output_mse(X, Y, V, 7, rho), error / 7, rtol=1e-10)
+def test_bias_and_error_of_an_output_are_the_sums_over_pairs():
+    bias, error = ratio_loop(X, Y, V)
+    np.testing.assert_allclose(theory.output_bias(X, Y, V, 7), bias / 7, rtol=1e-10)
+    np.testing.assert_allclose(theory.output_mse(X, Y, V, 7), error / 7, rtol=1e-10)
 
 
 def test_values_that_are_alike_leave_no_error_and_nan_is_refused():

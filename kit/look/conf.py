@@ -6,8 +6,8 @@ from sphinx import addnodes
 
 from kit import links, reference
 from kit.head import in_head, words
-from kit.site import BESIDE, MOVES, STATIC, Site, alt, options
-from tools.setting import COURSE
+from kit.site import BESIDE, MOVES, STATIC, Site, alt
+from tools.setting import COURSE, edition
 
 project = html_title = COURSE
 author = "The performer_course authors"
@@ -33,7 +33,14 @@ html_favicon = "static/favicon.svg"
 html_context = {"default_mode": "auto"}
 html_copy_source = html_show_sourcelink = True
 html_sourcelink_suffix = ""
-html_theme_options = options()
+html_theme_options = {
+    "collapse_navbar": True,  # pages below a page are listed only on that page
+    "extra_footer": f"{edition()} · code: BSD 3-Clause, prose and figures: CC BY 4.0",
+    "home_page_in_toc": True,
+    "navbar_persistent": [],  # the book theme has its own search button
+    "show_navbar_depth": 1,
+    "use_fullscreen_button": False,
+}
 
 mathjax_path = "mathjax/formulas.js"
 mathjax3_config = {"chtml": {"matchFontHeight": False, "scale": 1.1}}  # in any font
@@ -92,7 +99,7 @@ def findable(app, doctree):
             line["classes"].append("beside")
     for table in doctree.findall(nodes.table):
         row = [cell.astext() for cell in next(table.findall(nodes.row))]
-        if row[0] == "lesson" or (row[0], row[-1]) == ("", "lessons"):
+        if row[0] == "lesson" or (row[0], row[-1]) == ("row", "lessons"):
             table["classes"] += ["cards", *["asks"] * (row[-1] == "lessons")]
 
 

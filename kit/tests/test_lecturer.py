@@ -240,7 +240,7 @@ def test_the_title_of_a_figure_is_a_short_sentence_that_can_be_understood_alone(
     headings = {part.title for number in shown(talk) for part in lesson(number[:2]).sections}
     for title in titles:
         assert title[-1] == "."
-        assert slides.length(title) <= 90, title
+        assert slides.length(title) <= 90, f"above 90 letters: {title}"
         assert title[:-1] not in headings
         assert not re.match(FRAGMENT, title), title
 

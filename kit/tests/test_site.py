@@ -1,9 +1,7 @@
 """The rules by which the web site is made of the repository; `make test-kit` looks at the pages."""
 
 import json
-import os
 import re
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -15,7 +13,6 @@ from tools.references import CITED, works
 
 from . import toy
 
-ADDRESSED = re.compile(r".* <(.+)>$")  # a line of a toctree that names its page
 SHEET, NAME = "# Exercises 04: waves", "04_random_fourier_features"
 LESSON, EXERCISES, WORKS = (
     f"notebooks/{NAME}",
@@ -48,21 +45,6 @@ def read(whole, name):
     path = whole.files[name]
     said = whole.on_page(path.read_text(encoding="utf-8"), name)
     return "\n\n".join(texts_of(said)) if path.suffix == ".ipynb" else said
-
-
-# The side bar
-
-
-def test_every_page_is_in_the_side_bar_once(stage, whole):
-    listed = []
-    for name, path in whole.files.items():
-        if path.suffix == ".md":
-            said = path.read_text(encoding="utf-8")
-            trees = re.findall(r"(?s)```\{toctree\}\n((?::.*?\n)*)\n(.*?)\n```", said)
-            entries = [ADDRESSED.sub(r"\1", e) for _, tree in trees for e in tree.split("\n")]
-            paths = [Path(os.path.normpath(Path(name).parent / entry)) for entry in entries]
-            listed += [path.as_posix() for path in paths]
-    assert sorted(listed) == sorted(whole.files.keys() - {"index"})
 
 
 # Titles, and what lies beside a page

@@ -37,8 +37,8 @@ claim = PART.claim
         _positive: a = plus(projected(xp, q[..., part, :], W), state.c[..., None, :])
             => a = projected(xp, q[..., part, :], W)
     state-not-rescaled: the state keeps the scale of an older maximum
-        _stable: weights = exp_of(xp, h, c[..., None, :])  # (..., n, m)
-            => before = before and State(c, before.Sz); weights = exp_of(xp, h, c[...,
+        _stable: weights = exp_relative(xp, h, c[..., None, :])  # (..., n, m)
+            => before = before and State(c, before.Sz); weights = exp_relative(xp, h, c[...,
                 None, :])
     merge-unscaled: sums merged without their maxima
         _stable: return State(c, xp.exp(state.c - c)[..., None] * state.Sz)
@@ -152,10 +152,10 @@ def map_error(p, q, k, W, causal):
 @claim("""
     norm-not-halved, positive-count, positive-norm-sign, eps-in-features
     eps-in-weights: ε added to each weight, by logarithms
-        _stable: exp_of(xp, h, c[..., None]) @ values
-            => (1e-4 + exp_of(xp, h, c[..., None])) @ values
+        _stable: exp_relative(xp, h, c[..., None]) @ values
+            => (1e-4 + exp_relative(xp, h, c[..., None])) @ values
     eps-in-denominator: ε added to the denominator
-        _stable: z = xp.where(z == 0, math.inf, z) => z = xp.where(z == 0, math.inf, z) + 1e-3
+        _stable: / xp.where(z == 0, math.inf, z) => / (xp.where(z == 0, math.inf, z) + 1e-3)
 """)
 def features_need_no_eps(p):
     """weights far below any ε keep their ratios; the denominator is at least 1, so nothing is
@@ -180,9 +180,9 @@ def features_need_no_eps(p):
 
 @claim("""
     future-maximum: a key-side maximum over the whole chunk
-        _causal: seen = xp.maximum(state.c, h[..., 0, :]) => seen = top
+        _causal: seen_by_all = xp.maximum(state.c, h[..., 0, :]) => seen_by_all = top
     sees-the-next: row i sees key i + 1
-        _causal: xp.tril(rows @ keys) => xp.tril(rows @ keys, k=1)
+        _causal: xp.tril(queries @ keys) => xp.tril(queries @ keys, k=1)
     exact-sees-the-next: row i sees key i + 1
         _blocks: xp.triu(low, k=diagonal + 1) => xp.triu(low, k=diagonal + 2)
 """)
@@ -254,7 +254,7 @@ def padding_is_invisible(p):
 
 @claim("""
     prefix-by-difference: what is before a block as the sum with it, less the block
-        _causal: row @ Sz) => row @ (Sz + key @ value - key @ value))
+        _causal: query @ Sz) => query @ (Sz + key @ value - key @ value))
 """)
 def a_long_sequence_loses_no_digits(p):
     """causal linear attention in float32, 4096 tokens, one of them 1e7 times as heavy, within 2e-6

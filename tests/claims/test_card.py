@@ -113,7 +113,7 @@ def searched(p, text, sample, causal, budget):
     sinks-forgotten: a window with sinks is a window
         compare: band=band, sinks=sinks) => band=band, sinks=0)
     taylor-not-centred: Taylor's keys keep their mean
-        compare: return k.mean(axis=-2, keepdims=True) => return 0 * k[..., :1, :]
+        compare: lambda q, k: _mean(k) => lambda q, k: 0 * k[..., :1, :]
     centres-of-the-judged-text: centres found on the text that they are judged on
         compare: [fit(*sample, rng) => [fit(*text, rng)
 """)

@@ -104,7 +104,7 @@ def a_window_without_the_sink_divides_by_too_little(p):
 
 @claim("""
     counted-by-index: the first keys of a text padded on its left are its padding
-        near_far: xp.argsort(at + hidden * q.shape[-2], axis=-1) => xp.argsort(at, axis=-1)
+        near_far: xp.argsort(at + hidden * L, axis=-1) => xp.argsort(at, axis=-1)
     rows-not-put-back: rows in the order in which tokens were counted
         near_far: xp.argsort(order, axis=-1)) => order)
     hidden-rows-look-ahead: a causal row before the text sees all of it

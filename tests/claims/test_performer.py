@@ -114,10 +114,10 @@ def rho_in_the_eigenbasis_is_the_dense_exponential_map(p):
 # The ratio
 
 
-def outputs(p, x, y, v, m, N, rng, rho=1.0):
+def outputs(p, x, y, v, m, N, rng):
     """N outputs (N, L, e) of attention, each from m independent directions."""
     W = p.projections.iid(rng, N * m, x.shape[1])
-    phi_x, phi_y = (p.features.sharp(a, W, rho).reshape(len(a), N, m) for a in (x, y))
+    phi_x, phi_y = (p.features.positive(a, W).reshape(len(a), N, m) for a in (x, y))
     weights = phi_x.transpose(1, 0, 2) @ phi_y.transpose(1, 2, 0)  # (N, L, S)
     return weights @ v / weights.sum(2, keepdims=True)
 
@@ -139,28 +139,27 @@ def small_problem():
         theory: return -np.array(rows) / m => return np.array(rows) / m
     moments-of-keys: k' for q' + k'
         theory: pull = both.sum(axis=1)
-            => both, top = _second_moments(y, rho, log_a); pull = both.sum(axis=1)
+            => both, top = _second_moments(y, log_a); pull = both.sum(axis=1)
 """)
 def the_ratio_is_biased_as_one_over_m(p):
     """E ô − o = −(1/m) Σ A_j (v_j − o) Σ A_l e^{z_jᵀz_l} by z-score, extrapolated from m and 2m;
     slope −1 in log m; for small norms it is that of the query q'(1 − 1/m) − k̄'/m"""
     x, y, v, o, rng = small_problem()
-    for rho in (1.0, 0.8):
-        predicted = p.theory.output_bias(x, y, v, 1, rho)
-        unit, size = predicted / np.linalg.norm(predicted), np.linalg.norm(predicted)
-        biases, errors = [], []
-        for m in (16, 32, 64):
-            along = ((outputs(p, x, y, v, m, 1_200_000 // m, rng, rho) - o) * unit).sum((1, 2))
-            biases.append(along.mean())
-            errors.append(along.std() / math.sqrt(len(along)))
-        leading = 2 * 32 * biases[1] - 16 * biases[0]  # β, where the bias is β/m + γ/m²
-        agree(leading, size, math.hypot(64 * errors[1], 16 * errors[0]), "bias")
-        agree(64 * biases[2], size, 64 * errors[2] + 0.05 * size, "bias at m = 64")
-        weight = np.array(biases) / errors
-        design = np.stack([np.log([16, 32, 64]), np.ones(3)], 1) * weight[:, None]
-        slope = np.linalg.lstsq(design, np.log(biases) * weight)[0][0]
-        margin = math.sqrt(np.linalg.inv(design.T @ design)[0, 0])
-        assert abs(slope + 1) < 0.1 + 3 * margin, (slope, margin)
+    predicted = p.theory.output_bias(x, y, v, 1)
+    unit, size = predicted / np.linalg.norm(predicted), np.linalg.norm(predicted)
+    biases, errors = [], []
+    for m in (16, 32, 64):
+        along = ((outputs(p, x, y, v, m, 1_200_000 // m, rng) - o) * unit).sum((1, 2))
+        biases.append(along.mean())
+        errors.append(along.std() / math.sqrt(len(along)))
+    leading = 2 * 32 * biases[1] - 16 * biases[0]  # β, where the bias is β/m + γ/m²
+    agree(leading, size, math.hypot(64 * errors[1], 16 * errors[0]), "bias")
+    agree(64 * biases[2], size, 64 * errors[2] + 0.05 * size, "bias at m = 64")
+    weight = np.array(biases) / errors
+    design = np.stack([np.log([16, 32, 64]), np.ones(3)], 1) * weight[:, None]
+    slope = np.linalg.lstsq(design, np.log(biases) * weight)[0][0]
+    margin = math.sqrt(np.linalg.inv(design.T @ design)[0, 0])
+    assert abs(slope + 1) < 0.1 + 3 * margin, (slope, margin)
     x, y = 0.02 * x, 0.02 * y
     m, exact_bias = 50, p.theory.output_bias(x, y, v, 50)
     shorter = x * (1 - 1 / m) - y.mean(0) / m
@@ -170,23 +169,20 @@ def the_ratio_is_biased_as_one_over_m(p):
 @claim("""
     output-uncentred: v_j for v_j − o
         theory: apart = v - mean => apart = v
-    moments-rho: ρ left out of the second moment
-        theory: w = z * np.sqrt((1 + rho) / 2) => w = z
     unscaled
 """)
 def the_error_of_an_output_has_its_first_order(p):
     """E‖ô − o‖² = (1/m) Σ A_j A_l (E e_j e_l − 1)(v_j − o)ᵀ(v_l − o) within 5 % and noise at
-    m = 128, ρ = 1, .8 and one for each axis; the package's attention has the same error"""
+    m = 128, of positive features and of the package's attention"""
     x, y, v, o, rng = small_problem()
-    for rho in (1.0, 0.8, np.array([0.5, 0.7, 0.9, 1.0])):
-        square = ((outputs(p, x, y, v, 128, 8000, rng, rho) - o) ** 2).sum(2)
-        predicted = p.theory.output_mse(x, y, v, 128, rho)
-        agree(square.mean(0), predicted, square.std(0) / math.sqrt(8000) + 0.01 * predicted, "MSE")
     q, k = (a * 4**0.25 for a in (x, y))
     W = p.projections.iid(rng, 1500 * 128, 4).reshape(1500, 128, 4)
     favor = np.stack([p.attention.favor_attention(q, k, v, w) for w in W])
-    square, predicted = ((favor - o) ** 2).sum(2), p.theory.output_mse(x, y, v, 128)
-    agree(square.mean(0), predicted, square.std(0) / math.sqrt(1500) + 0.01 * predicted, "MSE")
+    predicted = p.theory.output_mse(x, y, v, 128)
+    for found in (outputs(p, x, y, v, 128, 8000, rng), favor):
+        square = ((found - o) ** 2).sum(2)
+        noise = square.std(0) / math.sqrt(len(found))
+        agree(square.mean(0), predicted, noise + 0.01 * predicted, "MSE")
 
 
 @claim("moments-of-keys")

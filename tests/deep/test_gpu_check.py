@@ -1,4 +1,4 @@
-"""Where the extra `gpu-check` is installed, and there need be no GPU: CuPy is imported without a
+"""Where the group `gpu-check` is installed, and there need be no GPU: CuPy is imported without a
 warning, takes every call of the course, and compiles its kernels."""
 
 import ast
@@ -15,7 +15,7 @@ import pytest
 
 from tools.setting import ROOT
 
-reason = "CuPy's names and compiler are checked where the extra `gpu-check` is installed"
+reason = "CuPy's names and compiler are checked where the group `gpu-check` is installed"
 cupy = pytest.importorskip("cupy", reason=reason, exc_type=ImportError)
 xp = importlib.import_module("array_api_compat.cupy")
 

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from performer_course import attention, features
+from performer_course.compare import normalised_error
 from performer_course.models import antibody
 from tools.record.curve import calibration, of_directions
 from tools.record.shared import beside, heads, in_threads, lesson, real_weights, recorder
@@ -41,7 +42,7 @@ def looks(q, k, v) -> dict[str, np.ndarray]:
         "near": (A * (distance <= 4)).sum(axis=-1).mean(axis=-1),
         "ends": A[..., [0, -1]].sum(axis=-1).mean(axis=-1),
         "rank": 1 + (share < 0.9).sum(axis=-1),
-        "error of rank 32": error(best(A, 32) @ v, A @ v, v),
+        "error of rank 32": normalised_error(best(A, 32) @ v, A @ v, v),
     }
     shift = (q + k).mean(axis=-2, keepdims=True)
     for name, keys in (("", k), (", centred", k - shift)):
@@ -58,12 +59,6 @@ def best(A, rank: int) -> np.ndarray:
     """The matrix of that rank that is nearest to A (..., L, L)."""
     U, sizes, V = np.linalg.svd(A)
     return U[..., :rank] * sizes[..., None, :rank] @ V[..., :rank, :]
-
-
-def error(found, exact, v) -> np.ndarray:
-    """The square error of outputs (..., L, d) over that of mean(V): (...)."""
-    null = v.mean(axis=-2, keepdims=True) - exact
-    return ((found - exact) ** 2).sum(axis=(-2, -1)) / (null**2).sum(axis=(-2, -1))
 
 
 def errors(way: Callable, draws: int, chains: list[tuple]) -> tuple[np.ndarray, np.ndarray]:

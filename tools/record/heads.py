@@ -11,8 +11,8 @@ import numpy as np
 
 from performer_course import projections
 from performer_course.attention import favor_attention, softmax_attention
+from performer_course.compare import normalised_error
 from performer_course.teaching import data
-from tools.record.anatomy import error
 from tools.record.shared import halves, heads, real_weights, recorder
 
 BLOCKS = 0, 4, 7
@@ -27,7 +27,7 @@ def chosen(weights: dict) -> list[tuple[int, int]]:
         q, k, v = (x.astype(float) for x in given)
         W, shift = projections.orthogonal(rng, M, q.shape[-1]), (q + k).mean(axis=-2, keepdims=True)
         found = favor_attention(q, k - shift, v, W)
-        errors.append(error(found, softmax_attention(q, k, v), v))
+        errors.append(normalised_error(found, softmax_attention(q, k, v), v))
     mean = np.mean(errors, axis=0)  # (blocks, heads)
     return [(i, int(h)) for i in BLOCKS for h in (mean[i].argmin(), mean[i].argmax())]
 

@@ -17,11 +17,19 @@ def made(tmp_path_factory):
     return folder
 
 
-def test_a_course_has_an_assignment_for_each_solution(made):
+def test_a_course_has_each_solution_with_a_rubric_and_points_for_the_last_answer(made):
     solutions = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
-    wanted = [f"lesson{path.name.split('_')[0]}/{path.name}" for path in solutions]
-    found = sorted((made / "source").rglob("*.*"))
-    assert [path.relative_to(made / "source").as_posix() for path in found] == sorted(wanted)
+    for path, solution in zip(sorted(made.glob("source/*/*")), solutions, strict=True):
+        lesson = solution.name.split("_")[0]
+        assert path == made / f"source/lesson{lesson}" / solution.name
+        before, after = (nbformat.read(one, as_version=4).cells for one in (solution, path))
+        (rubric,) = (cell for cell in after if cell.id == "rubric")
+        for old, new in zip(before, [cell for cell in after if cell is not rubric], strict=True):
+            assert new.source.startswith(old.source)
+        last = after[-1].metadata.nbgrader
+        assert (last.grade_id, last.points) == ("to_think_about", 3)
+        assert after[-2] is rubric
+        assert rubric.source.count("\n- 1 point: ") == last.points
 
 
 def test_git_sees_nothing_of_a_course_wherever_it_is(made):
@@ -42,18 +50,3 @@ def test_what_is_there_stays_and_is_named(made, capsys):
     assert "0 files are new" in said
     assert said.count("differs") == 1
     assert "source/lesson01/01_polynomial_kernel.ipynb differs" in said
-
-
-def test_a_graded_solution_is_the_one_of_the_course_with_a_rubric_and_points_for_the_last_answer():
-    for path in sorted((NOTEBOOKS / "solutions").glob("*.ipynb")):
-        before = nbformat.read(path, as_version=4)
-        after = course.graded(before)
-        rubric = [cell for cell in after.cells if cell.id == "rubric"]
-        assert len(rubric) == 1
-        kept = [cell for cell in after.cells if cell.id != "rubric"]
-        for old, new in zip(before.cells, kept, strict=True):
-            assert new.source.startswith(old.source)
-        last = after.cells[-1].metadata.nbgrader
-        assert (last.grade_id, last.points) == ("to_think_about", 3)
-        assert after.cells[-2] is rubric[0]
-        assert rubric[0].source.count("\n- 1 point: ") == last.points

@@ -13,10 +13,10 @@ from sphinx import addnodes
 
 from kit import handouts, lectures, links, pdf, site
 from kit.chromium import served
+from kit.head import TYPED
 from tools.lesson import ANSWER, paths, questions, read
 from tools.setting import ROOT
 
-from ..queries import ELSEWHERE, TYPED
 from .browser import barriers, opened
 
 # A lesson with many formulas and figures, one of each other kind of page, and a long table.
@@ -104,24 +104,42 @@ def test_icons_are_letters_and_their_megabyte_of_script_is_not_loaded(pages, add
         assert tab.evaluate(f"{drawn}.content").startswith('"\uf002"')
 
 
-FOUND = {word: f"notebooks/{lesson}_" for word, lesson in TYPED.items()} | ELSEWHERE
+# What people type who look for a lesson or a page, beside the words of `TYPED`.
+SOUGHT = {
+    "01": "kernel trick",
+    "03": "Bochner",
+    "04": "RFF, random Fourier features, Nyström, random features",
+    "05": "ORF, orthogonal random features",
+    "06": "Why is attention quadratic?, Nadaraya–Watson, temperature",
+    "07": "RoPE, rotary",
+    "08": "softmax",
+    "09": "FAVOR+",
+    "10": "linear attention",
+    "12": "causal, long context, KV cache",
+    "14": "attention sink",
+    "20": "Mamba, RetNet, delta rule",
+    "21": "MQAR",
+    "22": "language model, LoLCATs",
+    "a6": "Hadamard, SORF",
+    "performer_course/attention": "favor_attention",
+    "kit/pages/quizzes/": "Moodle",
+    "notebooks/glossary": "glossary",
+}
 
 
-@pytest.mark.parametrize(("word", "page"), FOUND.items())
-def test_the_search_finds_the_lesson_that_teaches_a_word_among_the_first_three(
-    address, browser, word, page
-):
-    word = quote(word)
-    with opened(browser, address, f"search.html?q={word}") as (tab, faults):
-        tab.wait_for_selector("#search-results li a")
-        tab.wait_for_function(
-            "document.querySelector('.search-summary').textContent.match(/found/)"
-        )
-        links = tab.eval_on_selector_all("#search-results a", "all => all.map(a => a.href)")
-        tab.wait_for_selector("#search-results .context")
-        shown = tab.eval_on_selector_all(".context", "all => all.map(p => p.textContent)")
-    assert any(page in link for link in links[:3])
-    assert not any(site.BESIDE in words for words in shown)
+@pytest.mark.parametrize(("page", "words"), [*SOUGHT.items(), *TYPED.items()])
+def test_the_search_finds_the_page_of_a_word_among_the_first_three(address, browser, page, words):
+    page = f"notebooks/{page}_" if len(page) == 2 else page
+    with opened(browser, address, "index.html") as (tab, faults):
+        for word in words.split(", "):
+            tab.goto(f"{address}search.html?q={quote(word)}")
+            said = "document.querySelector('.search-summary')"
+            tab.wait_for_function(f"{said}.textContent.match(/found/)")
+            tab.wait_for_selector("#search-results .context")
+            links = tab.eval_on_selector_all("#search-results a", "all => all.map(a => a.href)")
+            shown = tab.eval_on_selector_all(".context", "all => all.map(p => p.textContent)")
+            assert any(page in link for link in links[:3]), word
+            assert not any(site.BESIDE in words for words in shown)
     assert faults == []
 
 

@@ -58,13 +58,10 @@ AnswersBack.figure("errors", {
       plot.line(degrees, along.map((error) => Math.max(error[name], 1e-9)), `s${ink}`, dash);
       plot.dot(state.angle, Math.max(found[name], 1e-9), `f${ink}`);
     }
-    const key = this.MAPS.map(([name, ink, dash], i) => {
-      const x = narrow ? [0, 0.4, 0.74][i] * width : 240 + [0, 145, 265][i], y = height - (narrow ? 12 : 34);
-      const long = narrow ? 18 : 26;
-      return `<path class="line s${ink}" stroke-dasharray="${dash}" d="M${x} ${y}h${long}"/>
-        <text x="${x + long + 4}" y="${y + 5}">${name}</text>`;
-    });
-    return vectors + plot.svg() + key.join("") + handle;
+    const lines = this.MAPS.map(([name, ink, dash], i) =>
+      [`s${ink}`, dash, name, narrow ? [0, 0.4, 0.74][i] * width : 240 + [0, 145, 265][i]]);
+    const key = AnswersBack.legend(lines, height - (narrow ? 12 : 34), narrow ? 18 : 26);
+    return vectors + plot.svg() + key + handle;
   },
 
   words({ angle, F }, found) {

@@ -15,12 +15,8 @@ AnswersBack.figure("fills", {
   /** The sum, the answer to a key, and the relative squared error over all keys for each n. */
   compute({ n, d, ask, factor, seed }) {
     const E = 8, MOST = 64, drawn = AnswersBack.normals(seed, MOST * (d + E));
-    const keys = Array.from({ length: MOST }, (_, i) => {
-      const key = drawn.slice(i * d, (i + 1) * d), size = Math.hypot(...key);
-      return key.map((x) => x / size);
-    });
+    const { square } = AnswersBack, keys = AnswersBack.units(drawn, MOST, d);
     const values = keys.map((_, i) => drawn.slice(MOST * d + i * E, MOST * d + (i + 1) * E));
-    const square = (list) => list.reduce((sum, x) => sum + x * x, 0);
     const S = Array.from({ length: d }, () => new Array(E).fill(0));
     const answers = keys.map(() => new Array(E).fill(0)), errors = [], law = [];
     let held = 0, answer, asked;

@@ -71,12 +71,9 @@
         fall.line(SIZES, rms[form], `s${ink}`, dash);
         fall.dot(F, rms[form][SIZES.indexOf(F)], `f${ink}`);
       }
-      const key = [["", 6, "", "kernel"], ...FORMS].map(([, ink, dash, name], i) => {
-        const x = 10 + [0, 0.26, 0.6][i] * Math.min(width, 480);
-        return `<path class="line s${ink}" stroke-dasharray="${dash}" d="M${x} ${height - 12}h22"/>
-          <text x="${x + 26}" y="${height - 7}">${name}</text>`;
-      });
-      return row.svg() + fall.svg() + key.join("");
+      const lines = [["", 6, "", "kernel"], ...FORMS].map(([, ink, dash, name], i) =>
+        [`s${ink}`, dash, name, 10 + [0, 0.26, 0.6][i] * Math.min(width, 480)]);
+      return row.svg() + fall.svg() + AnswersBack.legend(lines, height - 12);
     },
 
     words({ F, x }, { at, rows, rms, predicted }) {

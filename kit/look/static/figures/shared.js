@@ -51,6 +51,19 @@ window.AnswersBack ??= (() => {
     return found.slice(0, count);
   }
 
+  const square = (list) => list.reduce((sum, x) => sum + x * x, 0);
+
+  /** `count` vectors of length 1 and width d, made of the first of these numbers. */
+  const units = (numbers, count, d) => Array.from({ length: count }, (_, i) => {
+    const row = numbers.slice(i * d, (i + 1) * d), size = Math.hypot(...row);
+    return row.map((x) => x / size);
+  });
+
+  /** Which line is what, in one row at the height y: [class, dash, name, x] of each. */
+  const legend = (lines, y, long = 22) => lines.map(([ink, dash, name, x]) =>
+    `<path class="line ${ink}" stroke-dasharray="${dash}" d="M${x} ${y}h${long}"/>
+      <text x="${x + long + 4}" y="${y + 5}">${name}</text>`).join("");
+
   /** A plot in `box` [left, top, width, height]; ticks are values, or [value, label]. */
   function frame([left, top, width, height], { x, y, logx, logy, xticks, yticks, xlabel, ylabel }) {
     const part = (v, [a, b], log) => (log ? Math.log(v / a) / Math.log(b / a) : (v - a) / (b - a));
@@ -145,5 +158,5 @@ window.AnswersBack ??= (() => {
     document.querySelectorAll(`[data-answers-back="${name}"]:empty`).forEach((home) => mount(home, spec));
     figures[name] = spec;
   };
-  return { COLORS, figure, figures, frame, normals, say };
+  return { COLORS, figure, figures, frame, legend, normals, say, square, units };
 })();

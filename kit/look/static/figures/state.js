@@ -21,11 +21,7 @@ AnswersBack.figure("state", {
 
   /** Answers (6 keys, 35 pixels) of the three rules, and errors over the letter's own square. */
   compute({ writes, d, a, beta, seed }) {
-    const drawn = AnswersBack.normals(seed, 6 * d);
-    const keys = Array.from({ length: 6 }, (_, i) => {
-      const key = drawn.slice(i * d, (i + 1) * d), size = Math.hypot(...key);
-      return key.map((x) => x / size);
-    });
+    const { normals, square, units } = AnswersBack, keys = units(normals(seed, 6 * d), 6, d);
     const letters = [...this.ORDER].map((name) => [...this.GLYPHS[name]].map(Number));
     const ask = (S, key) => letters[0].map((_, c) => key.reduce((sum, x, r) => sum + x * S[r][c], 0));
     const rules = { add: [1, null], decay: [a, null], correct: [1, beta] }, answers = {}, errors = {};
@@ -40,7 +36,6 @@ AnswersBack.figure("state", {
       answers[rule] = keys.map((key) => ask(S, key));
       errors[rule] = wanted.map((letter, i) => {
         if (!letter) return null;
-        const square = (list) => list.reduce((sum, x) => sum + x * x, 0);
         return square(letter.map((v, c) => v - answers[rule][i][c])) / square(letter);
       });
     }

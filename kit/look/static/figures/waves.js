@@ -35,16 +35,11 @@ AnswersBack.figure("waves", {
     plot.band(r, edge(-1), edge(1), "f4");
     plot.line(r, kernel, "s6");
     plot.line(r, mean, "s1", "7 4");
-    const names = [["s5 thin", "", "wave"], ["s6", "", "kernel"], ["s1", "7 4", "mean"]];
-    const key = names.map(([ink, dash, name], i) => {
-      const x = 8 + [0, 0.22, 0.49][i] * width;
-      return `<path class="line ${ink}" stroke-dasharray="${dash}" d="M${x} ${height - 10}h22"/>
-        <text x="${x + 26}" y="${height - 5}">${name}</text>`;
-    });
-    const last = 8 + 0.74 * width;
-    key.push(`<rect class="band f4" x="${last}" y="${height - 17}" width="22" height="14"/>
-      <text x="${last + 26}" y="${height - 5}">± 2σ</text>`);
-    return plot.svg() + key.join("");
+    const [one, two, three, last] = [0, 0.22, 0.49, 0.74].map((part) => 8 + part * width);
+    const lines = [["s5 thin", "", "wave", one], ["s6", "", "kernel", two], ["s1", "7 4", "mean", three]];
+    return `${plot.svg()}${AnswersBack.legend(lines, height - 10)}
+      <rect class="band f4" x="${last}" y="${height - 17}" width="22" height="14"/>
+      <text x="${last + 26}" y="${height - 5}">± 2σ</text>`;
   },
 
   words({ m }, { r, gap, worst, within, sigma }) {
