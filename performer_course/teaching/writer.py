@@ -1,0 +1,113 @@
+"""The writer: a decoder small enough to hold in the head, which has learned two novels.
+
+Two blocks of width 64 with four heads of d = 16 each, trained on pieces of 256 characters of Jane
+Austen's *Emma* and *Persuasion*, and judged on *Mansfield Park*. From lesson 06 on each method is
+tried on it. Host only.
+"""
+
+import functools
+import gzip
+import json
+
+import numpy as np
+
+from .. import transformer
+from .._arguments import check_count
+from .data import _path
+
+LENGTH = 256  # characters in a piece
+
+
+@functools.cache
+def _texts() -> dict[str, str]:
+    stored = json.loads(gzip.decompress(_path("language_texts.json.gz").read_bytes()))
+    return {part: " ".join(text.split()) for part, text in stored.items()}
+
+
+def text(part: str = "learned") -> str:
+    """A text with each run of blanks and line breaks as one blank.
+
+    part: "train", of *Emma*; "choose", of *Persuasion*; "learned", both, which the writer has
+    learned from; "test", three passages of *Mansfield Park*. Error: none. Cost: one file, 0.1 MB.
+    Raises: KeyError for another part. Source: `notebooks/data/README.md`.
+    """
+    parts = {"learned": ("train", "choose"), "test": ("window 0", "window 1", "window 2")}
+    return " ".join(_texts()[name] for name in parts.get(part, (part,)))
+
+
+@functools.cache
+def symbols() -> str:
+    """The 73 characters of what it has learned; a character's token is its place in them."""
+    return "".join(sorted(set(text())))
+
+
+def encode(of: str) -> np.ndarray:
+    """Tokens, one for each character. Raises: ValueError for a character that it does not know."""
+    tokens = np.array([symbols().find(character) for character in of], dtype=np.int64)
+    if (tokens < 0).any():
+        raise ValueError(f"text has {of[int(np.argmin(tokens))]!r}, which the writer does not know")
+    return tokens
+
+
+def config() -> transformer.Config:
+    """The sizes of the writer."""
+    return transformer.Config(len(symbols()), 64, 4, 2)
+
+
+def pieces(of: str | None = None) -> np.ndarray:
+    """A text, else the test text, in pieces of 257 tokens; the last is the first of the next."""
+    tokens = encode(text("test") if of is None else of)
+    starts = np.arange(0, len(tokens) - LENGTH, LENGTH)
+    return tokens[starts[:, None] + np.arange(LENGTH + 1)]
+
+
+def bits(params: dict, attend=None) -> np.ndarray:
+    """The mean of −log₂ P of the next character on each piece of the test text: (pieces,).
+
+    attend: replaces the attention of each block, as in `transformer.forward`. Cost: that of reading
+    27,000 characters.
+    """
+    tokens = pieces()
+    log_p = transformer.forward(params, tokens[:, :-1], config(), attend=attend)
+    found = np.take_along_axis(log_p, tokens[:, 1:, None], axis=-1)[..., 0]
+    return -found.mean(axis=-1) / np.log(2)
+
+
+def write(params: dict, attend=None, prompt: str = "Emma ", words: int = 40, seed: int = 0) -> str:
+    """The prompt, and what the writer writes after it, until it has so many words.
+
+    Characters are drawn with probabilities proportional to P^{1/0.7}. Cost: the whole text is read
+    again for each character.
+    """
+    check_count(words, "words")
+    rng, tokens, found = np.random.default_rng(seed), list(encode(prompt)), prompt
+    while len(found.split()) <= words and len(tokens) < LENGTH:
+        read = np.array(tokens)
+        log_p = transformer.forward(params, read, config(), attend=attend)[-1] / 0.7
+        P = np.exp(log_p - log_p.max())
+        tokens.append(int(rng.choice(len(P), p=P / P.sum())))
+        found += symbols()[tokens[-1]]
+    return " ".join(found.split()[:words])
+
+
+def by_counts(after: int) -> float:
+    """Bits per character of the test text, by how often what was learned has each character after
+    the last `after` characters; where that was seldom, after one fewer, and so on.
+
+    P_n = (c + 5 P_{n−1}) / (Σ c + 5), c the counts after n characters. Cost: one sort of the text.
+    """
+    size, P = len(symbols()), 1 / len(symbols())
+    learned, test = encode(text()), encode(text("test"))
+    for n in range(after + 1):
+        place = size ** np.arange(n, -1, -1)  # a number for each run of n + 1 characters
+        seen = np.lib.stride_tricks.sliding_window_view(learned, n + 1) @ place
+        asked = np.lib.stride_tricks.sliding_window_view(test, n + 1)[after - n :] @ place
+        P = (_counted(seen, asked) + 5 * P) / (_counted(seen // size, asked // size) + 5)
+    return float(-np.log2(P).mean())
+
+
+def _counted(seen, asked):
+    """How often each number of `asked` is in `seen`."""
+    values, counts = np.unique(seen, return_counts=True)
+    at = np.searchsorted(values, asked).clip(max=len(values) - 1)
+    return np.where(values[at] == asked, counts[at], 0)
