@@ -23,8 +23,8 @@ export PIP_USER := 0
 unexport PYTHONPATH PYTHONSAFEPATH PYTHONWARNINGS
 # Jupyter asks for this flag where one works as root, as in a container.
 ROOTFLAG := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
-# A stamp for each set that was asked for, of extras and of the groups of those who work on the course.
-# EXTRAS=gpu-cuda12 adds to what a target needs.
+# A stamp for each set of extras and dependency groups that was asked for. EXTRAS=gpu-cuda12 adds to what a
+# target needs.
 GROUPS := benchmarks course gpu-check lite pdf peers site slides tests
 comma := ,
 space := $(subst ,, )

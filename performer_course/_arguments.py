@@ -130,7 +130,7 @@ def check_finite(x, name: str, mask=None, *, power=ENTRY_POWER, like=None, wide=
 
 
 def check_mask(mask, x, name: str, called: str = "key_mask", *, whole=False) -> None:
-    """A boolean mask (..., n) for the n rows of x; whole: with the leading axes of x, too."""
+    """A boolean mask (..., n) for the n rows of x; whole: with all leading axes of x."""
     if not array_api_compat.is_array_api_obj(mask) or isinstance(mask, LOSSY):
         raise ValueError(f"{called} must be a boolean array, got {type(mask).__name__}")
     check_dense(mask, called)

@@ -72,9 +72,9 @@ def _one_by_one(xp, *arrays):
 def causal_chunk(xp, state, g, h, values):
     """The State after a chunk of C tokens, and the sums of their rows: a State of C rows.
 
-    g = ωᵀq', h = ωᵀk' − ‖k'‖²/2, both (..., C, m). One maximum is enough if values
-    may be read, no h is more than RISE above `seen_by_all`, the largest that every row of the chunk
-    has seen, and no value is so large that e^RISE times it, summed, might overflow.
+    g = ωᵀq', h = ωᵀk' − ‖k'‖²/2, both (..., C, m). One maximum is enough if values may be read,
+    no h is more than RISE above `seen_by_all`, the largest that every row of the chunk has seen,
+    and no value is so large that e^RISE times it, summed, might overflow.
     """
     if is_free_to_read(h):
         top = xp.maximum(state.c, largest(xp, h))  # (..., m)

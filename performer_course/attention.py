@@ -340,7 +340,7 @@ def favor_attention(
     keys_first, together, rows_last = phases(q, k, size, causal=causal)
 
     def sums(q, k, v, key_mask, W):
-        # Not causal, it begins with the first keys: to add to an empty State costs a device a pass.
+        # If not causal, the first keys make the State: adding them to an empty one costs a pass.
         state = empty_state(xp, (*k.shape[:-2], m), e + 1, k, W.dtype) if causal else None
         for part in keys_first:
             state = _positive.absorb(xp, state, k, v, W, key_mask, part)

@@ -199,3 +199,14 @@ def test_the_states_that_are_trained_are_those_of_the_package(recall):
     for rule, of in rows.items():
         found = recall["scores"](rule, p, tokens, asked)
         np.testing.assert_allclose(found, of @ p["answer"], atol=1e-10)
+
+
+def test_what_was_recorded_of_trained_rules_is_what_the_lesson_says(recall):
+    tried, best = recall["recorded"](), recall["best_rate"]
+    assert {len(at) for at in tried.values()} == {4}
+    mean = {key: at[best(at)][1].mean() for key, at in tried.items()}
+    for d in (4, 8, 16, 32):
+        alike = [mean[16, rule, d] for rule in ("add", "decay", "delta")]
+        assert max(alike) - min(alike) < 0.035
+        assert mean[4, "delta", d] > max(mean[4, "decay", d], mean[4, "window and state", d]) + 0.05
+        assert mean[4, "softmax, slope", d] > 0.99 > 0.3 > mean[4, "softmax", d]

@@ -1,4 +1,4 @@
-"""What lessons say holds on heads, draws, texts and rivals that they do not show, too.
+"""What lessons say also holds on heads, draws, texts and rivals that they do not show.
 
 A test begins with the number of its lesson; 19 and 20 have files of their own.
 """
@@ -18,7 +18,6 @@ from performer_course.kernels import cauchy, gaussian, laplacian
 from performer_course.teaching import data
 from tests.support.lessons import definitions
 from tools.lesson import find, read
-from tools.record import language
 
 
 def defined(number, **given):
@@ -282,7 +281,24 @@ def test_15_neighbours_turned_are_the_pairs_of_the_paper():
 
 # Lesson 18
 
+KINDS = "read", "synthetic"
 word_errors = defined("18")["word_errors"]
+
+
+def rows(name):
+    with open(data.FOLDER / f"speech_{name}.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def record():
+    """(way, band, features) → {column: a number for each draw}."""
+    found = {}
+    for row in rows("ways"):
+        key = row["way"], int(row["band"]), int(row["features"])
+        for name in itertools.islice(row, 4, None):
+            found.setdefault(key, {}).setdefault(name, []).append(float(row[name]))
+    return {key: {n: np.array(x) for n, x in row.items()} for key, row in found.items()}
 
 
 @pytest.mark.parametrize(
@@ -299,28 +315,53 @@ def test_18_a_wrong_word_is_one_to_change_to_leave_out_or_to_add(said, meant, wr
     assert word_errors(said, meant) == wrong
 
 
-def test_18_what_was_said_goes_with_what_was_counted():
+def test_18_features_alone_lose_the_words_in_every_draw(record):
+    alone = [key for key in record if key[0] in ("mean(V)", "FAVOR+", "centred", "trained")]
+    assert len(alone) == 6
+    for key, kind in itertools.product(alone, KINDS):
+        fraction = record[key][f"{kind} wrong"] / record[key][f"{kind} words"]
+        assert (fraction > 0.9).all()
+        assert (record[key][f"{kind} ln P"] < -4).all()
+
+
+def test_18_what_was_said_goes_with_what_was_counted(record):
     said = json.loads((data.FOLDER / "speech_said.json").read_text(encoding="utf-8"))
     meant = " ".join(text for _, text in data.sentences())
-    with open(data.FOLDER / "speech_ways.csv", encoding="utf-8", newline="") as file:
-        first = [row for row in csv.DictReader(file) if row["draw"] == "0"]
-    assert len(said) == len(first)
-    for row in first:
-        wrong = word_errors(said["{way}, {band}, {features}".format(**row)], meant)
-        assert wrong == int(row["read wrong"])
+    assert len(said) == len(record)
+    for (way, band, m), row in record.items():
+        wrong = word_errors(said[f"{way}, {band}, {m}"], meant)
+        assert wrong == row["read wrong"][0]
 
 
-# Lesson 22
+def test_18_what_a_mean_key_brings_back_depends_on_the_voice_and_on_silence():
+    wrong = collections.Counter()
+    for r in rows("voices"):
+        program = {"read": "", "slt": "flite", "rms": "flite"}.get(r["voice"], "eSpeak NG")
+        for sound in (program, r["sound"]), (r["voice"], r["stretch"], r["sound"]), ():
+            wrong[*sound, r["way"]] += int(r["wrong"])
+    for *sound, way in [key for key in wrong if key[-1] == "window 24"]:
+        none, one, two, share = (
+            wrong[*sound, x] for x in (way, "and mean key", "and two keys", "and share")
+        )
+        assert two <= none
+        if sound and sound[0] in ("flite", "eSpeak NG"):
+            assert two < none
+            assert (one < none) == (sound != ["eSpeak NG", "alone"])
+            assert (share < none) == (sound[0] == "flite" or sound[1] == "one clip")
+    in_all = [wrong[x,] for x in ("window 64", "and two keys", "and mean key", "window 24")]
+    assert in_all == sorted(set(in_all))
 
 
-def test_22_the_pass_keys_that_the_lesson_names_are_those_of_its_text():
-    rng = np.random.default_rng([48, 3])
-    things = rng.permutation(language.THINGS.split(","))[:6]
-    keys = {thing: "".join(map(str, rng.integers(10, size=5))) for thing in things}
-    said = json.loads((data.FOLDER / "language_said.json").read_text(encoding="utf-8"))["pass key"]
-    text = find("22").with_suffix(".py").read_text(encoding="utf-8")
-    for thing in ("silver trunk", "iron chest", "clock room"):
-        assert f'"{thing}": "{keys[thing]}"' in text
-        right = f"The pass key of the {thing} is {keys[thing]}" in said["exact"]
-        assert right == (thing != "silver trunk")
-    assert said["exact"].startswith("36211.")
+def test_18_a_mean_key_lacks_the_values_outside_more_than_their_weight():
+    sounds = collections.defaultdict(dict)
+    for r in rows("outside"):
+        if float(r["weight outside"]) > 0.5:
+            errors = [float(r[name]) for name in list(r)[-4:]]
+            sounds[r["voice"], r["sound"]][r["block"], r["head"]] = errors
+    assert len(sounds) == 4
+    assert len({frozenset(heads) for heads in sounds.values()}) == 1  # the same on each
+    one, two, weight, values = np.array([x for heads in sounds.values() for x in heads.values()]).T
+    assert len(one) == 36
+    assert (two < one).sum() >= 34
+    assert (weight > one).sum() >= 34
+    assert (values < one).all()

@@ -192,8 +192,9 @@ def test_values_that_are_alike_leave_no_error_and_nan_is_refused():
     same = np.ones((5, 2))
     np.testing.assert_allclose(theory.output_bias(X, Y, same, 7), 0, atol=1e-15)
     np.testing.assert_allclose(theory.output_mse(X, Y, same, 7), 0, atol=1e-15)
-    with pytest.raises(ValueError, match="v must be finite"):
-        theory.output_mse(X, Y, V * np.nan, 7)
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ValueError, match=f"v must be finite, .* got {bad}"):
+            theory.output_mse(X, Y, np.where(V.max() == V, bad, V), 7)
 
 
 def test_sharp_mse_takes_pairs_of_any_leading_axes():

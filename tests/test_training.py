@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import re
 
 import numpy as np
 import pytest
@@ -130,15 +131,87 @@ def test_the_heads_of_a_decoder_are_kept_early_and_late():
         data.learned(600)
 
 
-def recorded(name):
-    """{run: bits}, of the steps of the first seed or of three seeds."""
+def table(name):
     with open(data.FOLDER / name, encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row.pop("seed", "0") == "0"]
+        return list(csv.DictReader(file))
+
+
+def trained_longer():
+    """{(run, seed): bits (steps,)}."""
+    rows = table("decoder.csv")
+    assert list(rows[0])[2:] == ["600", "1200", "3000", "6000", "12000"]
+    return {(r["run"], r["seed"]): np.array(list(r.values())[2:], dtype=float) for r in rows}
+
+
+@pytest.mark.parametrize("seed", ["0", "1"])
+def test_the_longer_a_decoder_learns_the_less_features_keep_and_four_keys_keep_nine_tenths(seed):
+    found = {run: bits for (run, of), bits in trained_longer().items() if of == seed}
+    soft, alone = found["softmax"], found["trained without attention"]
+    assert (np.diff(soft) < 0).all()
+    kept = {run: (alone - bits) / (alone - soft) for run, bits in found.items()}
+    assert [(np.diff(part) < 0).all() for run, part in kept.items() if "m = " in run] == [True] * 3
+    near, with_mean = kept["window of 4 keys"], kept["window of 4 keys, mean key"]
+    assert 0.87 < near.min() < (with_mean - 0.02).min()
+    assert np.ptp(near) < 0.04 > np.ptp(with_mean)
+    assert kept["positive, m = 64"][-1] < -0.3
+    dense = kept["dense, centred, m = 64"]
+    assert dense[0] > 0.75
+    assert dense[-1] < 0.5
+    gap = found["mean(V) swapped in"]
+    assert ((gap - found["dense, centred, m = 64"]) / (gap - soft))[-1] > dense[-1] + 0.2
+
+
+def test_the_late_decoder_has_passed_counts_and_the_early_one_is_the_lessons():
+    found, said = trained_longer(), printed(LESSON)
+    three, four = (
+        float(re.search(rf"counts after {n} symbols +([\d.]+)", said)[1]) for n in (3, 4)
+    )
+    late = [found["softmax", seed][-1] for seed in "01"]
+    early = [found["softmax", seed][0] for seed in "01"]
+    assert four < min(late) <= max(late) < three < min(early)
+    assert f"softmax, trained            {found['softmax', '0'][0]:.3f}" in said
+
+
+@pytest.mark.parametrize("seed", ["0", "1"])
+def test_a_tenth_of_the_training_brings_back_most_of_what_a_swap_lost(seed):
+    rows = [row for row in table("decoder_trained_on.csv") if row["seed"] == seed]
+    found = {row["run"]: np.array(list(row.values())[2:], dtype=float) for row in rows}
+    soft, longer = found.pop("softmax"), trained_longer()
+    alone = longer["trained without attention", seed][3]
+    assert soft[0] == longer["softmax", seed][3]
+    assert soft.min() > soft[0] - 0.01
+    for name, least in (("positive, redrawn", 0.93), ("window of 4 keys", 0.9)):
+        (run,) = (run for run in found if run.startswith(name) and "the start" in run)
+        assert least < (alone - found.pop(run)[-1]) / (alone - soft[-1]) < 0.97
+    assert len(found) == 4
+    for run, bits in found.items():
+        part = (alone - bits) / (alone - soft)
+        assert (np.diff(part) > 0).all()
+        assert 0.6 < (part[-1] - part[0]) / (1 - part[0]) < 1
+        assert part[-1] > (0.8 if "dense" in run or "own" in run else 0.7)
+
+
+def three_seeds():
+    rows = table("three_seeds.csv")
     return {row.pop("run"): np.array([float(value) for value in row.values()]) for row in rows}
 
 
+def test_from_scratch_a_window_beats_softmax_and_features_at_best_draw_level():
+    found, bests = three_seeds(), {}
+    for row in table("three_seeds_rates.csv"):
+        bests.setdefault(row["attention"], []).append(float(row["bits"]))
+    assert [np.argmin(bits) for bits in bests.values()] == [1] * 8 + [0] * 2  # of three rates
+    scratch = {n[14:]: bits for n, bits in found.items() if n.startswith("from scratch, ")}
+    soft, near, plain, fresh, redrawn, own, _, smreg, *maps, mean, alone = scratch.values()
+    assert (near < soft - 0.1).all()
+    assert (np.minimum(plain, own) > soft - 0.01).all()
+    assert ((own < plain) & (smreg < redrawn) & (plain < redrawn) & (redrawn < fresh)).all()
+    assert ((np.maximum(plain, smreg) < maps).all(axis=0) & (fresh < mean) & (mean < alone)).all()
+    assert list(scratch)[8:10] == ["ELU + 1", "ReLU"]
+
+
 def test_on_three_seeds_dense_features_keep_most_of_attention_and_eighty_steps_the_rest():
-    found = recorded("three_seeds.csv")
+    found = three_seeds()
     soft, alone = found["softmax"], found["trained without attention"]
     assert soft.shape == (3,)
     for m, least in ((64, 0.75), (256, 0.90)):
@@ -149,10 +222,9 @@ def test_on_three_seeds_dense_features_keep_most_of_attention_and_eighty_steps_t
     assert (alone < found["mean(V) swapped in"]).all()
 
 
-def test_the_first_seed_of_both_records_is_what_the_lesson_prints():
+def test_the_first_of_the_three_seeds_is_what_the_lesson_prints():
     said = printed(LESSON)
-    assert f"softmax, trained            {recorded('decoder.csv')['softmax'][0]:.3f}" in said
-    found = {run: values[0] for run, values in recorded("three_seeds.csv").items()}
+    found = {run: values[0] for run, values in three_seeds().items()}
     alone = found["trained without attention"]
     assert f"softmax {found['softmax']:.3f}, without attention {alone:.3f}, mean(V)" in said
     above = found["    the worst of its three draws"] - found["softmax"]

@@ -206,6 +206,11 @@ def test_every_figure_has_its_words_to_open_and_every_plot_is_folded(pages):
         assert page.count('<details class="admonition hide above-input">') == len(folded)
 
 
+def test_the_decision_card_and_the_lessons_of_the_path_are_cards_on_a_phone(pages):
+    for page, kind in (("kit/pages/decision_card", "cards asks"), ("index", "cards")):
+        assert re.search(rf'<table class="[^"]*\b{kind}\b', written(page)), page
+
+
 def test_what_a_reader_downloads_is_what_is_committed(pages):
     for name in pages:
         if (ROOT / f"{name}.ipynb").exists():
