@@ -1,0 +1,54 @@
+"""The writer: its text, how it is judged, and what it is compared with."""
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from performer_course.teaching import writer
+
+
+def test_what_is_judged_was_not_learned_and_every_character_but_the_first_is_predicted_once():
+    learned, test = writer.text(), writer.text("test")
+    assert writer.text("train") in learned
+    assert not any(test[i : i + 60] in learned for i in range(0, len(test) - 60, 30))
+    pieces = writer.pieces()
+    assert (pieces[1:, 0] == pieces[:-1, -1]).all()
+    read = np.append(pieces[0, 0], pieces[:, 1:])
+    assert "".join(writer.symbols()[i] for i in read) == test[: len(read)]
+    assert len(test) - len(read) < writer.LENGTH
+
+
+def test_a_writer_that_knows_nothing_needs_the_logarithm_of_the_number_of_characters():
+    params = writer.load()
+    params["gain"], params["shift"] = 0 * params["gain"], 0 * params["shift"]
+    assert np.allclose(writer.bits(params), np.log2(len(writer.symbols())), rtol=1e-6)
+
+
+def test_counts_after_one_character_are_those_of_a_dictionary():
+    learned, test = writer.text(), writer.text("test")
+    one, two = Counter(learned), Counter(pairwise(learned))
+    before, size = Counter(learned[:-1]), len(writer.symbols())
+
+    def alone(b):
+        return (one[b] + 40 / size) / (len(learned) + 40)
+
+    P = [(two[a, b] + 40 * alone(b)) / (before[a] + 40) for a, b in pairwise(test)]
+    assert writer.by_counts(1) == pytest.approx(-np.log2(P).mean(), rel=1e-12)
+    assert writer.by_counts(0) == pytest.approx(-np.log2([*map(alone, test)]).mean(), rel=1e-12)
+
+
+def test_it_writes_from_the_prompt_on_as_many_words_as_asked_and_by_the_seed():
+    params = writer.load()
+    found = writer.write(params, words=5, seed=1)
+    assert found.startswith("Emma ")
+    assert len(found.split()) == 5
+    assert writer.write(params, words=5, seed=1) == found != writer.write(params, words=5, seed=2)
+
+
+def test_a_character_and_an_attention_that_it_does_not_know_are_named():
+    with pytest.raises(ValueError, match="text has 'π', which the writer does not know"):
+        writer.encode("2π")
+    with pytest.raises(ValueError, match=r"way must be one of .*'softmax'.* got 'none'"):
+        writer.load("none")
