@@ -13,7 +13,7 @@ def test_what_is_judged_was_not_learned_and_every_character_but_the_first_is_pre
     learned, test = writer.text(), writer.text("test")
     assert writer.text("train") in learned
     assert not any(test[i : i + 60] in learned for i in range(0, len(test) - 60, 30))
-    pieces = writer.pieces()
+    pieces = writer.pieces(test)
     assert (pieces[1:, 0] == pieces[:-1, -1]).all()
     read = np.append(pieces[0, 0], pieces[:, 1:])
     assert "".join(writer.symbols()[i] for i in read) == test[: len(read)]

@@ -12,7 +12,7 @@ import json
 import numpy as np
 
 from .. import transformer
-from .._arguments import check_count
+from .._arguments import check_count, check_kind
 from .data import _path
 
 LENGTH = 256  # characters in a piece
@@ -29,10 +29,13 @@ def text(part: str = "learned") -> str:
 
     part: "train", of *Emma*; "choose", of *Persuasion*; "learned", both, which the writer has
     learned from; "test", three passages of *Mansfield Park*. Error: none. Cost: one file, 0.1 MB.
-    Raises: KeyError for another part. Source: `notebooks/data/README.md`.
+    Raises: ValueError for another part. Source: `notebooks/data/README.md`.
     """
-    parts = {"learned": ("train", "choose"), "test": ("window 0", "window 1", "window 2")}
-    return " ".join(_texts()[name] for name in parts.get(part, (part,)))
+    parts = {"train": ["train"], "choose": ["choose"], "learned": ["train", "choose"]}
+    parts["test"] = ["window 0", "window 1", "window 2"]
+    if part not in parts:
+        raise ValueError(f"part must be one of {list(parts)}, got {part!r}")
+    return " ".join(_texts()[name] for name in parts[part])
 
 
 @functools.cache
@@ -41,12 +44,12 @@ def symbols() -> str:
     return "".join(sorted(set(text())))
 
 
-def encode(of: str) -> np.ndarray:
+def encode(text: str) -> np.ndarray:
     """Tokens, one for each character. Raises: ValueError for a character that it does not know."""
-    tokens = np.array([symbols().find(character) for character in of], dtype=np.int64)
-    if (tokens < 0).any():
-        raise ValueError(f"text has {of[int(np.argmin(tokens))]!r}, which the writer does not know")
-    return tokens
+    check_kind(text, str, "text")
+    if unknown := set(text) - set(symbols()):
+        raise ValueError(f"text has {min(unknown)!r}, which the writer does not know")
+    return np.array([symbols().index(character) for character in text], dtype=np.int64)
 
 
 def load(way: str = "softmax") -> dict[str, np.ndarray]:
@@ -55,9 +58,9 @@ def load(way: str = "softmax") -> dict[str, np.ndarray]:
     way: the attention that they were trained with: "softmax"; "softmax, distance", exact, with
     −a (i − j) added to the logits; "FAVOR+", m = 64, W drawn anew at each step; "FAVOR+, forgets"
     and "ELU + 1, forgets", where e^{−a (i − j)} multiplies the weights. Where there is a penalty or
-    a decay, a = ln(1 + e^x) with x in "decay", (depth, heads). Shape: those of
-    `transformer.init`. Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 1 MB.
-    Raises: ValueError for another way. Source: `python -m tools.record.writer`; Press et al. (2022), §3, for the penalty.
+    a decay, a = ln(1 + e^x) with x in "decay", (depth, heads). Shape: those of `transformer.init`.
+    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 1 MB. Raises: ValueError
+    for another way. Source: `python -m tools.record.writer`; Press et al. (2022), §3, the penalty.
     """
     with np.load(_path("writer.npz")) as stored:
         ways = list(dict.fromkeys(name.split(": ")[0] for name in stored))
@@ -72,9 +75,9 @@ def config() -> transformer.Config:
     return transformer.Config(len(symbols()), 64, 4, 2)
 
 
-def pieces(of: str | None = None) -> np.ndarray:
-    """A text, else the test text, in pieces of 257 tokens; the last is the first of the next."""
-    tokens = encode(text("test") if of is None else of)
+def pieces(text: str) -> np.ndarray:
+    """A text in pieces of 257 tokens, of which the last is the first of the next: (pieces, 257)."""
+    tokens = encode(text)
     starts = np.arange(0, len(tokens) - LENGTH, LENGTH)
     return tokens[starts[:, None] + np.arange(LENGTH + 1)]
 
@@ -85,7 +88,7 @@ def bits(params: dict, attend=None) -> np.ndarray:
     attend: replaces the attention of each block, as in `transformer.forward`. Cost: that of reading
     27,000 characters.
     """
-    tokens = pieces()
+    tokens = pieces(text("test"))
     log_p = transformer.forward(params, tokens[:, :-1], config(), attend=attend)
     found = np.take_along_axis(log_p, tokens[:, 1:, None], axis=-1)[..., 0]
     return -found.mean(axis=-1) / np.log(2)
@@ -116,6 +119,7 @@ def by_counts(after: int) -> float:
     on *Persuasion*. Cost: one sort of the text.
     """
     size, P = len(symbols()), 1 / len(symbols())
+    check_count(after, "after", least=0)
     learned, test = encode(text()), encode(text("test"))
     for n in range(after + 1):
         place = size ** np.arange(n, -1, -1)  # a number for each run of n + 1 characters

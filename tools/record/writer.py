@@ -126,7 +126,7 @@ def bits(way: str, params: dict, tokens: np.ndarray) -> np.ndarray:
 @recorder
 def main():
     learn, choose = (writer.text(part) for part in ("train", "choose"))
-    trials = {}
+    test, trials = writer.pieces(writer.text("test")), {}
     for way in tqdm(WAYS):
         for rate in RATES:
             params = train(way, learn, TRIAL, rate, seed=0)
@@ -141,7 +141,7 @@ def main():
         rate = min(RATES, key=lambda rate: trials[way, rate])
         for seed in range(SEEDS):
             params = train(way, f"{learn} {choose}", STEPS, rate, seed)
-            rows.append((way, rate, seed, *with_error(bits(way, params, writer.pieces()))))
+            rows.append((way, rate, seed, *with_error(bits(way, params, test))))
             if seed == 0:
                 weights |= {f"{way}: {name}": np.float16(x) for name, x in params.items()}
     yield "writer.csv", named(["way", "rate", "seed", "bits", "error"], rows), ".4f"
