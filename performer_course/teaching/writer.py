@@ -88,10 +88,11 @@ def bits(params: dict, attend=None) -> np.ndarray:
     attend: replaces the attention of each block, as in `transformer.forward`. Cost: that of reading
     27,000 characters.
     """
-    tokens = pieces(text("test"))
-    log_p = transformer.forward(params, tokens[:, :-1], config(), attend=attend)
-    found = np.take_along_axis(log_p, tokens[:, 1:, None], axis=-1)[..., 0]
-    return -found.mean(axis=-1) / np.log(2)
+    found = []
+    for piece in pieces(text("test")):
+        log_p = transformer.forward(params, piece[:-1], config(), attend=attend)
+        found.append(log_p[np.arange(LENGTH), piece[1:]].mean())
+    return -np.array(found) / np.log(2)
 
 
 def write(params: dict, attend=None, prompt: str = "Emma ", words: int = 40, seed: int = 0) -> str:
