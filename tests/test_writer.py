@@ -52,3 +52,9 @@ def test_a_character_and_an_attention_that_it_does_not_know_are_named():
         writer.encode("2π")
     with pytest.raises(ValueError, match=r"way must be one of .*'softmax'.* got 'none'"):
         writer.load("none")
+
+
+def test_exact_attention_needs_as_many_bits_as_counts_after_four_letters_and_more_than_after_six():
+    bits = writer.bits(writer.load()).mean()
+    assert abs(bits - writer.by_counts(4)) < 0.03
+    assert writer.by_counts(6) < bits < writer.by_counts(3) - 0.1
