@@ -18,6 +18,7 @@ from performer_course import features, projections, transformer
 from performer_course.teaching import training, writer
 from tools.record.shared import named, recorder, with_error
 
+EPS = 1e-6
 PIECES, M, STEPS, TRIAL, RATES, SEEDS = 12, 64, 3000, 750, (4e-3, 8e-3, 16e-3), 2
 CONFIG, L = writer.config(), writer.LENGTH
 AGO = np.maximum(np.arange(L)[:, None] - np.arange(L), 0).astype(np.float32)
@@ -51,11 +52,12 @@ def linear(maps: Callable, forgets: bool) -> Callable:
 
 
 def positive(q, k, layer):
-    """Positive features relative to their largest, which cancels in the mean."""
+    """Positive features relative to their largest, which cancels in the mean, and 1e-6, without
+    which a row whose features are all tiny is 0/0; Choromanski et al.'s code adds it, too."""
     g, h = (features.log_positive(x * x.shape[-1] ** -0.25, layer["W"]) for x in (q, k))
     top = jax.lax.stop_gradient(h.max(axis=-2, keepdims=True))
     g = g + top
-    return jnp.exp(g - jax.lax.stop_gradient(g.max(axis=-1, keepdims=True))), jnp.exp(h - top)
+    return jnp.exp(g - jax.lax.stop_gradient(g.max(axis=-1, keepdims=True))) + EPS, jnp.exp(h - top) + EPS
 
 
 def elu(q, k, layer):
