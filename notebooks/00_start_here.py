@@ -248,7 +248,7 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 # it helps you, and to use it. Each open circle is a *branch*, linked to the last lesson of the path that it needs.
 # **Nothing on the path needs a branch, so if you stay on the path you miss no step.**
 #
-# **Before you look:** the path has fifteen lessons of 20 to 55 minutes. How many hours of reading is that: five, eleven
+# **Before you look:** the path has sixteen lessons of 20 to 55 minutes. How many hours of reading is that: five, eleven
 # or twenty-five?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -257,13 +257,13 @@ PATH = {
     "03": "Bochner's theorem", "04": "Fourier features", "05": "orthogonal features",
     "06": "attention", "08": "the softmax kernel", "09": "positive features",
     "10": "linear attention", "11": "stable features", "12": "causal linear attention",
-    "14": "near-and-far attention", "22": "a language model",
+    "13": "the Performer", "14": "near-and-far attention", "22": "a language model",
     "23": "the decision card",
 }  # fmt: skip
 BRANCHES = {
     "a7": ("03", "more on kernels"), "a6": ("05", "structured projections"),
     "07": ("06", "transformers"), "a2": ("09", "a published figure"), "a1": ("10", "errata"),
-    "a8": ("10", "fast sums"), "13": ("11", "the Performer"), "19": ("12", "many machines"),
+    "a8": ("10", "fast sums"), "19": ("12", "many machines"), "a3": ("13", "how many features"),
     "a5": ("12", "GPUs"), "20": ("12", "after the Performer"),
     "15": ("14", "fitted features"), "16": ("14", "training"),
     "17": ("14", "a pretrained model"), "a4": ("14", "associative memory"),
@@ -322,7 +322,8 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The path takes about eleven hours to read, and its exercises take about thirteen more.
+# The path takes about eleven hours to read, half as much again with pencil and guesses, and its exercises about
+# thirteen more.
 
 # %% [markdown]
 # If you have only one afternoon, read about attention (06), positive features (09), the sum that is computed once (10)

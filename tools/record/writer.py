@@ -57,7 +57,9 @@ def positive(q, k, layer):
     g, h = (features.log_positive(x * x.shape[-1] ** -0.25, layer["W"]) for x in (q, k))
     top = jax.lax.stop_gradient(h.max(axis=-2, keepdims=True))
     g = g + top
-    return jnp.exp(g - jax.lax.stop_gradient(g.max(axis=-1, keepdims=True))) + EPS, jnp.exp(h - top) + EPS
+    return jnp.exp(g - jax.lax.stop_gradient(g.max(axis=-1, keepdims=True))) + EPS, jnp.exp(
+        h - top
+    ) + EPS
 
 
 def elu(q, k, layer):
