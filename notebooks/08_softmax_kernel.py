@@ -405,7 +405,7 @@ for name, L, d in kinds:
     ax.errorbar(at_r, middle, yerr=bar, fmt=marker, color=color, fillstyle=fill, capsize=3)
     if (name, L) == ("independent", 32):
         continue  # its neighbour bears the name
-    left = (name, d) in (("independent", 8), ("independent", 64), ("aligned", 8), ("antibody", 64))
+    left = name == "independent" or (name, L) in (("aligned", 32), ("antibody", 122))
     ax.annotate(
         name if trained or d == 8 else f"{name}, width {d}",
         (at_r, middle),
