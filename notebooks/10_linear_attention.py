@@ -255,7 +255,7 @@ show(
 # can summarise all others. Only Taylor features have a fixed size, and they see centred keys, by the table of lesson
 # 08.
 #
-# **Before you run this:** on these heads, is the normalised error of elu + 1 closer to 0 or to 1?
+# **Before you run this:** is the normalised error of elu + 1 on these heads closer to 0 or to 1?
 
 
 # %% tags=["answer"]
