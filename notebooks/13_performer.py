@@ -86,8 +86,11 @@ def performer(token, position, states):
 
 # %% tags=["answer"]
 states = np.zeros((DEPTH, HEADS, M, D + 1))
-print(f"state of a head: {states[0, 0].size:,} numbers, as many as the cache of ", end="")
-print(f"{states[0, 0].size / (2 * D):.0f} characters")
+print(
+    f"state of a head: {M} × {D + 1} = {M * (D + 1):,} numbers; cache: {2 * D} per character,",
+    end="",
+)
+print(f" as many after {M * (D + 1) / (2 * D):.0f} characters")
 
 # %% [markdown] tags=["answer"]
 # After about 34 characters: the state of a head has $64 \cdot 17$ numbers, and the cache has 32 per character.
@@ -121,9 +124,9 @@ def favor(q, k, v, layer, *, causal, key_mask):  # q, k, v and the result (heads
 
 
 directions = {"W": W.astype(np.float32)}
-for name, way in (("features put in afterwards", "softmax"), ("trained with features", "FAVOR+")):
-    print(f"{name:27} {writer.bits(writer.load(way) | directions, favor).mean():.2f}", end="")
-    print(" bits per character")
+print(f"bits per character with {M} features:")
+for name, way in (("put in afterwards", "softmax"), ("trained with", "FAVOR+")):
+    print(f"{name:18} {writer.bits(writer.load(way) | directions, favor).mean():.2f}")
 
 # %% [markdown] tags=["answer"]
 # Far fewer: 2.57. Training cannot remove the noise of the features, but it can choose queries and keys that suffer less
@@ -138,7 +141,7 @@ with fold("Other directions, and each row that the sections below compare"):
         after, trained = (
             writer.bits(writer.load(way) | other, favor).mean() for way in ("softmax", "FAVOR+")
         )
-        print(f"another W: put in afterwards {after:.2f}, trained with features {trained:.2f}")
+        print(f"another W of {M} rows: put in afterwards {after:.2f}, trained with {trained:.2f}")
     print("counts after 0, 1, 2, 3, 4, 6 letters: ", end="")
     print(", ".join(f"{writer.by_counts(n):.2f}" for n in (0, 1, 2, 3, 4, 6)))
     print(f"exact attention: {writer.bits(writer.load()).mean():.2f}")
@@ -275,7 +278,8 @@ def forgetting(q, k, v, layer, *, causal, key_mask):
 
 forgetful = writer.load("ELU + 1, forgets")
 a = np.logaddexp(0, forgetful["decay"])  # (blocks, heads)
-print("a of the second block:", a[1].round(2))
+for rate in a[1]:
+    print(f"second block: a = {rate:.2f}, halved after {np.log(2) / rate:.1f} characters")
 print(f"{writer.bits(forgetful, forgetting).mean():.2f} bits per character; it writes:")
 print(writer.write(forgetful, forgetting))
 
@@ -345,11 +349,9 @@ with fold(
 
 # %% tags=["answer"]
 state = np.zeros((HEADS, D, D + 1))
+print(f"a state: {D} × {D + 1} = {state[0].size} numbers per head; a cache: {2 * D} per character")
 for n in (256, 16_384):
-    print(
-        f"after {n:6,} characters: a cache of {2 * D * n:7,} numbers per head, a state of", end=""
-    )
-    print(f" {state[0].size}, a ratio of {2 * D * n / state[0].size:,.0f}")
+    print(f"after {n:6,} characters the cache is {2 * D * n / state[0].size:,.0f} times as large")
 
 # %% [markdown] tags=["answer"]
 # About 2,000 times: the state has $16 \cdot 17$ numbers, and the cache has 32 per character.
@@ -382,8 +384,8 @@ for name, run in times.items():
 #
 # ## 6. Train your own
 #
-# It takes less than a minute. The function below is `forgetting` again, for JAX, which derives gradients. The pieces
-# have 64 characters instead of 256, and there are 600 steps instead of 3,000.
+# It takes less than a minute. The function below is `forgetting` again, for JAX, which derives gradients. The pieces are
+# a quarter as long as those of the writers above, and there are a fifth as many steps.
 
 # %%
 SHORT = 64
@@ -418,7 +420,7 @@ print(writer.write(mine, forgetting))
 
 # %% [markdown]
 # **After 600 short steps a linear attention of our own needs fewer bits than counts after two letters.** With more steps
-# it gets better: try 3,000.
+# it gets better: try five times as many.
 #
 # So training beats replacing, and forgetting beats a plain sum. But most models that people use were trained with exact
 # attention, and we cannot train them again from the start. What can be kept of *their* attention at a lower cost?
