@@ -68,7 +68,7 @@ from performer_course.teaching.figures import COLORS, compared, fold, show
 # Which directions contribute most to this mean? Look at the coordinate of $\omega$ along $z$. The directions are drawn
 # from a bell curve centred at 0. Multiplying this curve by $e^{\omega^\top z}$ gives, up to a constant factor, the bell
 # curve centred at $z$, so the mean comes from directions around $z$. In statistics this is called *exponential
-# tilting*. The square of a term is $e^{2\omega^\top z}$, so by the same argument the mean square comes from directions
+# tilting*, and the factor, scaled to mean one, an *importance weight*. The square of a term is $e^{2\omega^\top z}$, so by the same argument the mean square comes from directions
 # around $2z$.
 #
 # **Before you run this:** let $\|z\| = 3$. By symmetry, half of the mean comes from directions that lie beyond $z$.
@@ -302,9 +302,9 @@ with fold("Three lengths of z, and other directions"):
 # dimensions, as many of them remove about a quarter of the MSE at $\|z\| = 1$, but next to nothing at $\|z\| = 3$, where
 # help is needed most.
 #
-# > **Aside.** Directions of fixed norm $\sqrt d$ never reach far out. They estimate another kernel, the *regularised
-# > softmax kernel* or SMREG, which is $1 - \|z\|^4/4(d + 2) + \dots$ times the softmax kernel, a bias that more
-# > directions do not remove. Lesson 14 introduces better features (*FAVOR++*, Likhosherstov et al., 2022).
+# > **Aside.** Directions of fixed norm $\sqrt d$ never reach far out. They estimate another kernel, the
+# > *regularised softmax* kernel or SMREG, which is $1 - \|z\|^4/4(d + 2) + \dots$ times the softmax kernel, a bias that
+# > more directions do not remove. Lesson 15 introduces better features (*FAVOR++*, Likhosherstov et al., 2022).
 #
 # So at large $\|z\|$ a single weight is out of reach for a few directions. But do we need single weights?
 #
