@@ -125,13 +125,14 @@ with fold("The errors for five values of ε, without it, and of mean(V)"):
 # ## 2. Work with logarithms
 #
 # If $x$ is very long, a feature underflows, but its logarithm, $\omega^\top x - \frac12\|x\|^2 - \frac12 \ln m$, is
-# still a number of moderate size. So we store logarithms instead. To add numbers that are given by their logarithms
+# still a number of moderate size. So we store logarithms. To add numbers that are given by their logarithms
 # $h_i$, we subtract the maximum first:
 #
 # $$\ln \sum_i e^{h_i} = c + \ln \sum_i e^{h_i - c} , \qquad c = \max_i h_i .$$
 #
-# This is the *log-sum-exp* trick. The largest term on the right is $e^0 = 1$, so the sum cannot overflow, and a term
-# that underflows is negligible beside this 1.
+# This is the *log-sum-exp* trick. The largest term on the right is 1, so the sum cannot overflow, and a term that
+# underflows is negligible. Here $h_i$ is what `features.log_positive` or
+# `features.log_hyperbolic` returns.
 #
 # As a test, let $y = -x + e_1/2$, where $e_1$ is the first unit vector. Then $x + y$ is the same for every $x$, so by
 # lesson 09 an estimate of $\exp(x^\top y)$ has the same relative error however long $x$ is. The exact value, however,

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The Performer: assemble it, train it, let it forget
 #
-# > **50 minutes.** Needs: the writer and its bits per character (lesson 06), positive features (lesson 09), moving the
+# > **30 minutes.** Needs: the writer and its bits per character (lesson 06), positive features (lesson 09), moving the
 # > brackets (lesson 10), the state of causal attention (lesson 12).
 # >
 # > Afterwards you can write a whole Performer on one screen, say why training with features works where replacing did
@@ -288,7 +288,7 @@ print(writer.write(forgetful, forgetting))
 
 # %% [markdown]
 # That is as good as exact attention. Is the comparison fair? With exact attention one can also favour recent tokens, by
-# subtracting $a(i - j)$ from the logits ([Press et al., 2022](references.md#press-2022)). So we trained five writers,
+# subtracting $a(i - j)$ from the logits (Press et al., 2022). So we trained five writers,
 # each twice, and each at the best of three learning rates.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -367,11 +367,11 @@ def by_cache(q, keys, values):  # keys and values (heads, tokens, d)
     return (scores[:, None] @ values)[:, 0] / scores.sum(axis=1, keepdims=True)
 
 
-q, k, v = np.random.default_rng(4).normal(size=(3, HEADS, D))
+q, k, v = np.random.default_rng(14).normal(size=(3, HEADS, D))
 a = np.full(HEADS, 0.5)
 times = {"a state that forgets": lambda: forgetting_step(q, k, v, a, state)}
 for n in (256, 16_384):
-    keys, values = np.random.default_rng(5).normal(size=(2, HEADS, n, D))
+    keys, values = np.random.default_rng(15).normal(size=(2, HEADS, n, D))
     times[f"a cache of {n:,} characters"] = functools.partial(by_cache, q, keys, values)
 print("milliseconds per character, attention of one block")
 for name, run in times.items():
