@@ -238,8 +238,7 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 # 7. The first order computes a $1000 \times 1000$ matrix on the way, the second a $10 \times 10$ one (section 1 and
 #    lesson 10).
 #
-# With fewer than five right answers, keep a textbook within reach. If questions 4 and 5 are
-# new to you, lesson 03 starts from there.
+# With fewer than five right answers, keep a textbook within reach.
 
 # %% [markdown]
 # ## 3. The path, and its branches
@@ -248,8 +247,8 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 # it helps you, and to use it. Each open circle is a *branch*, linked to the last lesson of the path that it needs.
 # **Nothing on the path needs a branch, so if you stay on the path you miss no step.**
 #
-# **Before you look:** the path has sixteen lessons of 20 to 55 minutes. How many hours of reading is that: five, eleven
-# or twenty-five?
+# **Before you look:** the path has sixteen lessons of 20 to 55 minutes. How many hours of reading is that: five, ten or
+# twenty-five?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 PATH = {
@@ -322,7 +321,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The path takes about eleven hours to read, half as much again with pencil and guesses, and its exercises about
+# The path takes about ten and a half hours to read, half as much again with pencil and guesses, and its exercises
 # thirteen more.
 
 # %% [markdown]

@@ -375,7 +375,7 @@ for n in (256, 16_384):
     times[f"a cache of {n:,} characters"] = functools.partial(by_cache, q, keys, values)
 print("milliseconds per character, attention of one block")
 for name, run in times.items():
-    print(f"    {name:30} {min(timeit.repeat(run, number=50, repeat=5)) * 20:6.3f}")
+    print(f"    {name:30} {min(timeit.repeat(run, number=10, repeat=5)) * 100:6.3f}")
 
 # %% [markdown]
 # **With a state, neither the memory nor the time per character grows with the text.** At the 256 characters that our

@@ -61,7 +61,7 @@ def test_an_exercise_says_how_hard_it_is_and_how_long_it_takes(solution):
 ONE = r"((?:[^,:.?]|[.,](?=\d))+?)"
 OFFER = re.compile(rf"{ONE}, {ONE},? or {ONE}\?")
 RIGHT = {  # what only the right one of three says; - where several are right, or two are offered
-    "00": "twenty eleven", "01": "0.7 cone quarter", "02": "one billion half", "03": "eleven 0.02",
+    "00": "twenty ten", "01": "0.7 cone quarter", "02": "one billion half", "03": "eleven 0.02",
     "04": "0.25 6 0.08 less", "05": "135 none none 1,000", "06": "0.9", "07": "less", "20": "-",
     "08": "90° 3,000 twenty made-up 9", "09": "five -x$ less positively 1", "11": "larger 1 hardly",
     "12": "- 256 hundred 0.5", "13": "40 ten one 2,000", "22": "more -",
