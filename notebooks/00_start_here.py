@@ -13,9 +13,9 @@
 # with all others, describe each word by a list of numbers, add up the descriptions once, and let every word read from
 # the sum.**
 #
-# What does that do to a trained model? *The writer* is a small one, which has learned two novels by Jane Austen, one
+# What does that do to a trained model? *The writer* is a small one, which has learned parts of two novels by Jane Austen, one
 # character after another (lesson 06). Here it continues the word *Emma*: as it was trained, then with the sum in place
-# of attention, and last as a model that has learned with such a sum from the start (lesson 13).
+# of attention, and last as a model that learned with a sum, which forgets, from the start (lesson 13).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 import json

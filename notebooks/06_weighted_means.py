@@ -497,7 +497,7 @@ for L in (1024, 4096, 16384):
 # ## 7. The writer
 #
 # One small model, *the writer*, goes with us from here on. It is a decoder of two blocks, each with four
-# heads of $d = 16$. Its tokens are the characters of two novels by Jane Austen, from which it has learned to continue a
+# heads of $d = 16$. Its tokens are characters of parts of two novels by Jane Austen, from which it has learned to continue a
 # text, and it reads at most 256 characters. Let it continue the word *Emma*.
 
 # %%
@@ -524,7 +524,7 @@ print(f"{n} characters, no knowledge: {np.log2(n):.2f} bits per character")
 
 # %% [markdown]
 # Between that and the writer there are *counts*, a model without any attention: for each group of letters, it looks up
-# which character came next in the two novels, and how often. Where a group was rare, the count after one letter fewer
+# which character came next in the two texts, and how often. Where a group was rare, the count after one letter fewer
 # fills in.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -537,7 +537,7 @@ print(f"the writer:              {bits.mean():.2f}, with a standard error of {er
 # %% [markdown]
 # **With exact attention the writer needs about as many bits per character on an unread novel as counts after four
 # letters.** Counts after six letters need slightly fewer, and for that they keep every group of seven characters of
-# both novels.
+# both texts.
 #
 # This is the number to remember: 2.2 bits. From lesson 08 on we replace the attention in the writer's eight heads, one
 # method after another, and ask each time how many bits it needs, and what it writes.

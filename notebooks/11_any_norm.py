@@ -130,7 +130,7 @@ with fold("The errors for five values of ε, without it, and of mean(V)"):
 #
 # $$\ln \sum_i e^{h_i} = c + \ln \sum_i e^{h_i - c} , \qquad c = \max_i h_i .$$
 #
-# This is the *log-sum-exp* trick. The largest term on the right is 1, so the sum cannot overflow, and a term that
+# This is the *log-sum-exp* trick. The largest term on the right is 1, so the sum cannot overflow, and what
 # underflows is negligible. Here $h_i$ is what `features.log_positive` or
 # `features.log_hyperbolic` returns.
 #
@@ -399,7 +399,7 @@ with fold("Predicted and measured errors, and the largest scores"):
 # without bound as the prediction does.
 
 # %% [markdown]
-# **On these made-up tokens with a relative variance below a tenth the rule is right within a factor of two; on every
+# **On these made-up tokens ($d = 8$) with a relative variance below a tenth the rule is right within a factor of two; on every
 # trained head it says nothing.** On the trained heads its smallest prediction is above a hundred. On the made-up ones
 # Taylor features of degree 2 have smaller errors on every head.
 #

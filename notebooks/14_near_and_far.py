@@ -812,7 +812,7 @@ with fold("Every width, and a mean key"):
 # %% [markdown]
 # **Swapped in without training, a window of 16 keys costs this writer, on its test text, less than a hundredth of a bit
 # per character.** Its memory stays at 16 keys per head and block, however long the text. Even with 8 keys, where two
-# blocks reach 14 letters back, it loses a fiftieth of a bit. Put plainly: this model hardly reads more than the last
+# blocks reach 14 letters back, it loses a fiftieth of a bit. Put plainly: this model hardly needs more than the last
 # dozen letters, so a window is all it needs. That says nothing about models that use distant tokens. Lesson 22 has one,
 # and asks what a window takes from it.
 #

@@ -7,7 +7,7 @@
 # > Afterwards you can say where a language model's multiplications and memory go, replace its attention by a cheaper
 # > method, measure what is lost on text and on a task that needs distant tokens, and decide how much of it to convert.
 #
-# For the writer of lesson 14 a window was enough, because it hardly reads more than the last dozen letters. What does a
+# For the writer of lesson 14 a window was enough, because it hardly needs more than the last dozen letters. What does a
 # window take from a model that uses distant tokens? The common advice for such a model is to *fine-tune* it, that is,
 # to train it a little further with cheaper attention, and see. We measure first: can all of its attention be replaced,
 # and if not, how much?
@@ -382,7 +382,7 @@ with fold("Five kinds of text"):
 
 # %% [markdown]
 # **What a window costs depends on the kind of text: with 64 keys nearly three times as much on the lessons of this
-# course as on the novel.** With 256 keys it costs little more than a third on any kind, and the ratio is about the
+# course as on the novel.** With 256 keys it costs at most little more than a third of that, and the ratio is about the
 # same. Licences, manuals and lessons define a term and use it again, and presumably lose most because the definition is
 # out of reach. Can we see this directly?
 
@@ -717,7 +717,7 @@ with fold("Trained features"):
 # per key head, in one denominator with the window and the sinks, while the model stays as it is. Their state is as
 # large as 32 more keys. In all layers such features beat a window of this size on four of five kinds of text, and
 # beside eight exact layers on both kinds that were tried. But there nearly all of the memory is the cache of these
-# layers. A window of 256 needs only 5 per cent more, and no training. Its loss is level with that of the features, and
+# layers. A window of 256 needs only 5 per cent more, and no training. Its loss is no higher than that of the features, and
 # it is better on the digits of pass keys, though not on the repeated paragraph.
 #
 # > **Aside: the features.** $\varphi(k) = \operatorname{softmax}(W k + b)$ and $\varphi(q) = \exp(W' q + b')$. The
@@ -748,7 +748,7 @@ print(f"exact attention, first digit of a pass key: {recalled(range(30))[0]:.2f}
 # The window alone falls back into repeating its prompt. With sinks the sentences are fluent again, but they lose the
 # subject: the talk was of improvements, and of these continuations only the exact one returns to them. Asked for the
 # pass key, exact attention gets its first three digits right, and then goes on with two other keys of the text, both
-# correct. **No converted model writes the five digits, even with eight exact layers, although with these the losses on
+# correct. **No converted model here writes the five digits, even with eight exact layers, although with these the losses on
 # digits are far below a guess.** A small model repeats itself with exact attention as well, so read such lines beside
 # the losses and not in place of them.
 #

@@ -133,7 +133,7 @@ with fold("All eight methods"):
 # | 2 | Must the model retrieve single facts from far back in the text? | Keep it, at least in the layers that retrieve. | 12, 22 |
 # | 3 | Does the verdict name a method with a *window* on most heads? | Use it, as wide as time allows, in a decoder with the first tokens as sinks. Try it with and without a mean key. | 14, 18, 22 |
 # | 4 | Does it name *Taylor features* or mean(V)? | Taylor features, after subtracting the mean of the keys. | 10 |
-# | 5 | May you train? | Lengthen the window first. Then train features beside a window and some exact layers, or train the model with the attention that it will use. | 15, 16, 17, 18, 22 |
+# | 5 | May you train? | Lengthen the window first. Then train features beside a window and some exact layers, or train the model with the attention that it will use. | 13, 15, 16, 17, 18, 22 |
 # | 6 | None of these? | Keep exact attention, and try drawn features last. | 15, 17, 18 |
 #
 # **Judge the whole model by the task it is for, and compare it with a window alone and with mean(V).**
@@ -156,7 +156,7 @@ with fold("All eight methods"):
 # | 3 | the same | 0 | 0.29 | window 256 + 4 |
 # | 3 | speech: words wrong of 395 | 14 | 67 | window of 49 keys |
 # | 3 | the same | 14 | 35 | window of 49 keys, mean key |
-# | 3 | the same | 14 | 35 | window of 129 keys |
+# | 3 | the same | 14 | 35 | window of 129 keys, better on all voices |
 # | 3 | antibodies: perplexity | 1.58 | 1.82 | window of 33 keys |
 # | 3 | the same | 1.58 | 1.68 | window of 33 keys, mean key |
 # | 4 | made-up scores, deviation ¼: error | 0 | 0.04 | Taylor features, degree 1 |
@@ -587,15 +587,15 @@ with fold("All heads and layers"):
 # anywhere, and wants it faster.
 #
 # - *Speed?* Attention is about a fifth of the multiplications there, averaged over a text. No method can save more.
-#   Suppose that a fifth would be welcome.
+#   Suppose a fifth would be welcome.
 # - *Single facts?* Yes, that is the task. So exact attention stays at least in the layers that retrieve: lesson 22
 #   found eight.
 # - *And the other 22?* There a window of 256 keys with four sinks costs the digit next to nothing. But the
 #   multiplications that it saves are less than an eighth of all.
 #
-# **We keep exact attention, because the most that we could save here is small.** If memory were short, the third answer
-# could win: with eight exact layers the cache is little more than a third of the whole. On texts four times as long it
-# could also save time, but at such lengths this course has not measured the task.
+# **We keep exact attention, because the multiplications we could save here are few.** If memory were short, the third
+# answer could win: with eight exact layers the cache is little more than a third of the whole. On texts four times as
+# long it could save time, but at such lengths this course has not measured the task.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("The sums of this decision"):

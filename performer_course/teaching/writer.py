@@ -1,4 +1,4 @@
-"""The writer: a decoder small enough to hold in the head, which has learned two novels.
+"""The writer: a decoder small enough to hold in the head, which has learned parts of two novels.
 
 Two blocks of width 64 with four heads of d = 16 each, trained on pieces of 256 characters of Jane
 Austen's *Emma* and *Persuasion*, and judged on three passages of *Mansfield Park*. From lesson 06

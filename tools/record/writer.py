@@ -18,7 +18,6 @@ from performer_course import features, projections, transformer
 from performer_course.teaching import training, writer
 from tools.record.shared import named, recorder, with_error
 
-EPS = 1e-6
 PIECES, M, STEPS, TRIAL, RATES, SEEDS = 12, 64, 3000, 750, (4e-3, 8e-3, 16e-3), 2
 CONFIG, L = writer.config(), writer.LENGTH
 AGO = np.maximum(np.arange(L)[:, None] - np.arange(L), 0).astype(np.float32)
@@ -51,15 +50,21 @@ def linear(maps: Callable, forgets: bool) -> Callable:
     return attend
 
 
-def positive(q, k, layer):
-    """Positive features relative to their largest, which cancels in the mean, and 1e-6, without
-    which a row whose features are all tiny is 0/0; Choromanski et al.'s code adds it, too."""
-    g, h = (features.log_positive(x * x.shape[-1] ** -0.25, layer["W"]) for x in (q, k))
-    top = jax.lax.stop_gradient(h.max(axis=-2, keepdims=True))
-    g = g + top
-    return jnp.exp(g - jax.lax.stop_gradient(g.max(axis=-1, keepdims=True))) + EPS, jnp.exp(
-        h - top
-    ) + EPS
+def positive(eps: float) -> Callable:
+    """Positive features relative to the largest of the piece, which cancels in the mean, plus eps.
+
+    Without eps a row whose features are all tiny is 0/0, and training stops; Choromanski et al.'s
+    code adds one, too. With it later keys count a little, so the last judgement is without.
+    """
+
+    def maps(q, k, layer):
+        g, h = (features.log_positive(x * x.shape[-1] ** -0.25, layer["W"]) for x in (q, k))
+        top = jax.lax.stop_gradient(h.max(axis=-2, keepdims=True))
+        g = g + top
+        g = g - jax.lax.stop_gradient(g.max(axis=-1, keepdims=True))
+        return jnp.exp(g) + eps, jnp.exp(h - top) + eps
+
+    return maps
 
 
 def elu(q, k, layer):
@@ -67,13 +72,15 @@ def elu(q, k, layer):
     return features.elu_plus_one(q), features.elu_plus_one(k)
 
 
-WAYS = {
-    "softmax": softmax(False),
-    "softmax, distance": softmax(True),
-    "FAVOR+": linear(positive, False),
-    "FAVOR+, forgets": linear(positive, True),
-    "ELU + 1, forgets": linear(elu, True),
-}
+def ways(eps: float) -> dict[str, Callable]:
+    """Each attention by its name."""
+    return {
+        "softmax": softmax(False),
+        "softmax, distance": softmax(True),
+        "FAVOR+": linear(positive(eps), False),
+        "FAVOR+, forgets": linear(positive(eps), True),
+        "ELU + 1, forgets": linear(elu, True),
+    }
 
 
 def drawn(rng) -> np.ndarray:
@@ -92,18 +99,21 @@ def start(way: str, seed: int) -> dict:
     return {name: jnp.asarray(x, dtype=jnp.float32) for name, x in params.items()}
 
 
-def loss_of(way: str) -> Callable:
-    """loss(params, tokens, W): the mean −ln P of the next character."""
+def losses(eps: float) -> dict[str, Callable]:
+    """Each loss(params, tokens, W): the mean −ln P of the next character."""
 
-    def loss(params, tokens, W):
-        given = params | ({"W": W} if "FAVOR+" in way else {})
-        log_p = transformer.forward(given, tokens[:, :-1], CONFIG, attend=WAYS[way])
-        return -jnp.take_along_axis(log_p, tokens[:, 1:, None], axis=-1).mean()
+    def loss_of(way, attend):
+        def loss(params, tokens, W):
+            given = params | ({"W": W} if "FAVOR+" in way else {})
+            log_p = transformer.forward(given, tokens[:, :-1], CONFIG, attend=attend)
+            return -jnp.take_along_axis(log_p, tokens[:, 1:, None], axis=-1).mean()
 
-    return loss
+        return loss
+
+    return {way: loss_of(way, attend) for way, attend in ways(eps).items()}
 
 
-LOSSES = {way: loss_of(way) for way in WAYS}
+LOSSES, JUDGES = losses(1e-6), losses(0.0)
 
 
 def train(way: str, text: str, steps: int, rate: float, seed: int) -> dict:
@@ -119,9 +129,9 @@ def train(way: str, text: str, steps: int, rate: float, seed: int) -> dict:
     return training.train(LOSSES[way], start(way, seed), batches(), steps, rate)[0]
 
 
-def bits(way: str, params: dict, tokens: np.ndarray) -> np.ndarray:
+def bits(loss: Callable, params: dict, tokens: np.ndarray) -> np.ndarray:
     """Bits per character of each piece, with directions that were not trained with."""
-    judge, W = jax.jit(LOSSES[way]), drawn(np.random.default_rng(9)).astype(np.float32)
+    judge, W = jax.jit(loss), drawn(np.random.default_rng(9)).astype(np.float32)
     found = [float(judge(params, piece[None], W)) for piece in tokens.astype(np.int32)]
     return np.array(found) / np.log(2)
 
@@ -130,21 +140,21 @@ def bits(way: str, params: dict, tokens: np.ndarray) -> np.ndarray:
 def main():
     learn, choose = (writer.text(part) for part in ("train", "choose"))
     test, trials = writer.pieces(writer.text("test")), {}
-    for way in tqdm(WAYS):
+    for way in tqdm(LOSSES):
         for rate in RATES:
             params = train(way, learn, TRIAL, rate, seed=0)
-            trials[way, rate] = bits(way, params, writer.pieces(choose)).mean()
+            trials[way, rate] = bits(LOSSES[way], params, writer.pieces(choose)).mean()
     yield (
         "writer_rates.csv",
         named(["way", "rate", "bits"], ((*n, x) for n, x in trials.items())),
         ".4f",
     )
     rows, weights = [], {}
-    for way in tqdm(WAYS):
+    for way in tqdm(LOSSES):
         rate = min(RATES, key=lambda rate: trials[way, rate])
         for seed in range(SEEDS):
             params = train(way, f"{learn} {choose}", STEPS, rate, seed)
-            rows.append((way, rate, seed, *with_error(bits(way, params, test))))
+            rows.append((way, rate, seed, *with_error(bits(JUDGES[way], params, test))))
             if seed == 0:
                 weights |= {f"{way}: {name}": np.float16(x) for name, x in params.items()}
     yield "writer.csv", named(["way", "rate", "seed", "bits", "error"], rows), ".4f"
