@@ -13,15 +13,11 @@
 # with all others, describe each word by a list of numbers, add up the descriptions once, and let every word read from
 # the sum.**
 #
-# Let us see what that does to a trained model. The text is an antibody, a protein of 122 symbols, for which a
-# pretrained model of antibodies computes 64 matrices of *attention weights*, each in a *head* of its own, and we look
-# at one of them. A row belongs to the symbol that looks, the *query*, and a column to a symbol it looks at, the *key*.
-# The *output* of a query is the mean of one vector per key, its *value*, with the weights in that row. The figure shows
-# the matrix three times: first as computed by exact attention, which compares every query with every key; then with
-# each symbol described by 256 numbers, *random features* in their plain form (lesson 09); and last with 64 features
-# trained on other antibodies (lesson 17).
+# What does that do to a trained model? *The writer* is a small one, which has learned parts of two novels by Jane Austen, one
+# character after another (lesson 06). Here it continues the word *Emma*: as it was trained, then with the sum in place
+# of attention, and last as a model that learned with a sum, which forgets, from the start (lesson 13).
 
-# %% jupyter={"source_hidden": true} tags=["readme", "hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 import json
 import re
 from pathlib import Path
@@ -29,11 +25,45 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, checks, compare, projections
+from performer_course import attention, checks, compare, features, projections
 from performer_course.models import antibody
-from performer_course.teaching import data
-from performer_course.teaching.figures import COLORS, gram, show
+from performer_course.teaching import data, writer
+from performer_course.teaching.figures import COLORS, fold, gram, show
 
+W = projections.orthogonal(np.random.default_rng(3), 64, 16)
+ago = np.maximum(np.subtract.outer(np.arange(256), np.arange(256)), 0)
+
+
+def described(q, k, v, layer, *, causal, key_mask):
+    return attention.favor_attention(q, k, v, W, causal=causal)
+
+
+def forgetting(q, k, v, layer, *, causal, key_mask):  # lesson 13 does it in one pass
+    L, a = q.shape[-2], np.logaddexp(0, layer["decay"])[:, None, None]
+    A = features.elu_plus_one(q) @ features.elu_plus_one(k).mT * np.exp(-a * ago[:L, :L])
+    A = np.tril(A)  # a character sees none after it
+    return A @ v / A.sum(axis=-1, keepdims=True)
+
+
+for name, way, attend in (
+    ("as trained", "softmax", None),
+    ("with a sum, untrained", "softmax", described),
+    ("trained with a sum", "ELU + 1, forgets", forgetting),
+):
+    print(f"{name:22} {writer.write(writer.load(way), attend, words=12)}")
+
+# %% [markdown]
+# The second line is not English, and the third is about as good as the first. The course is the way from the second
+# line to the third.
+#
+# To see what happens inside, take a larger model. A pretrained model of antibodies reads a protein of 122 symbols and
+# computes 64 matrices of *attention weights*, each in a *head* of its own. A row belongs to the symbol that looks, the
+# *query*, and a column to a symbol it looks at, the *key*. The *output* of a query is the mean of one vector per key,
+# its *value*, with the weights in that row. The figure shows one head three times: with exact attention, with each
+# symbol described by 256 plain *random features* (lesson 09), and with 64 features trained on other antibodies
+# (lesson 17).
+
+# %% jupyter={"source_hidden": true} tags=["readme", "hide-input"]
 queries, keys, values = data.antibody_heads()  # (6, 2, 122, 64): six heads, each on two chains
 exact = attention.softmax_attention(queries, keys, values)
 
@@ -53,16 +83,17 @@ typical = np.median(random, axis=0)  # (6, 2)
 shifted = keys - (queries + keys).mean(axis=2, keepdims=True)  # exact attention stays the same
 shifted = [error(attention.favor_attention(queries, shifted, values, D)) for D in draws]
 low, high = np.quantile(random[:, 1, 0], [0.05, 0.95])
-print("squared error of the output; 1 is the error of the plain mean of all values")
-print(f"   this head, 256 random features    {typical[1, 0]:.2f}, median of 100 draws ", end="")
-print(f"(nine in ten: {low:.2f} to {high:.2f})")
-print(f"   this head,  64 trained features   {trained[1, 0]:.2f}")
-print("   six heads, each on two antibodies:")
-print(f"      256 random features   {typical.min():.2f} to {typical.max():.2f} (medians)")
-print(f"       64 trained features  {trained.min():.2f} to {trained.max():.2f}")
-print("   random median above 1 on both antibodies: ", end="")
-above = [(np.median(of, axis=0).min(axis=1) > 1).sum() for of in (random, shifted)]
-print(f"{above[0]} heads of 6, with shifted keys {above[1]} heads")
+with fold("The squared errors behind the figure, and those of five other heads"):
+    print("squared error of the output; 1 is the error of the plain mean of all values")
+    print(f"   this head, 256 random features    {typical[1, 0]:.2f}, median of 100 draws ", end="")
+    print(f"(nine in ten: {low:.2f} to {high:.2f})")
+    print(f"   this head,  64 trained features   {trained[1, 0]:.2f}")
+    print("   six heads, each on two antibodies:")
+    print(f"      256 random features   {typical.min():.2f} to {typical.max():.2f} (medians)")
+    print(f"       64 trained features  {trained.min():.2f} to {trained.max():.2f}")
+    print("   random median above 1 on both antibodies: ", end="")
+    above = [(np.median(of, axis=0).min(axis=1) > 1).sum() for of in (random, shifted)]
+    print(f"{above[0]} heads of 6, with shifted keys {above[1]} heads")
 
 q, k, one_hot = queries[1, 0], keys[1, 0], np.eye(122)  # with these values, outputs are weights
 middle = draws[np.argsort(random[:, 1, 0])[50]]  # a draw with the median error
@@ -88,11 +119,10 @@ show(
 
 # %% [markdown]
 # In this head, and in three others of six, the output from 256 plain random features is typically further from the
-# exact one than the mean of all values, here by a factor of 1.5 in squared error. With the shift of lesson 09
-# this still holds in three. With 64 trained features the factor is 0.09, and over the six heads, each on two
-# antibodies, 0.06 to 0.47. Much of the course explains why, and what helps.
+# exact one than the mean of all values. With 64 trained features its squared error is a tenth of the error of that
+# mean.
 #
-# Nothing is gained yet, because a text of 122 symbols is too short for 64 features to save anything. The gain comes
+# Nothing is gained yet, because 122 symbols are too few for 64 features to save anything. The gain comes
 # with longer texts.
 #
 # **Before you look:** at 16,384 words, how many times faster is it to describe each word by 256 numbers than to
@@ -208,8 +238,7 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 # 7. The first order computes a $1000 \times 1000$ matrix on the way, the second a $10 \times 10$ one (section 1 and
 #    lesson 10).
 #
-# With five or more right answers, begin; with fewer, begin and keep a textbook within reach. If questions 4 and 5 are
-# new to you, lesson 03 starts from there.
+# With fewer than five right answers, keep a textbook within reach.
 
 # %% [markdown]
 # ## 3. The path, and its branches
@@ -218,8 +247,8 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 # it helps you, and to use it. Each open circle is a *branch*, linked to the last lesson of the path that it needs.
 # **Nothing on the path needs a branch, so if you stay on the path you miss no step.**
 #
-# **Before you look:** the path has fifteen lessons of 20 to 55 minutes. How many hours of reading is that: five, eleven
-# or twenty-five?
+# **Before you look:** the path has sixteen lessons of 20 to 55 minutes. How many hours of reading is that: five, ten or
+# twenty-five?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 PATH = {
@@ -227,13 +256,13 @@ PATH = {
     "03": "Bochner's theorem", "04": "Fourier features", "05": "orthogonal features",
     "06": "attention", "08": "the softmax kernel", "09": "positive features",
     "10": "linear attention", "11": "stable features", "12": "causal linear attention",
-    "14": "near-and-far attention", "22": "a language model",
+    "13": "the Performer", "14": "near-and-far attention", "22": "a language model",
     "23": "the decision card",
 }  # fmt: skip
 BRANCHES = {
     "a7": ("03", "more on kernels"), "a6": ("05", "structured projections"),
     "07": ("06", "transformers"), "a2": ("09", "a published figure"), "a1": ("10", "errata"),
-    "a8": ("10", "fast sums"), "13": ("11", "the Performer"), "19": ("12", "many machines"),
+    "a8": ("10", "fast sums"), "19": ("12", "many machines"), "a3": ("13", "how many features"),
     "a5": ("12", "GPUs"), "20": ("12", "after the Performer"),
     "15": ("14", "fitted features"), "16": ("14", "training"),
     "17": ("14", "a pretrained model"), "a4": ("14", "associative memory"),
@@ -292,11 +321,12 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The path takes about eleven hours to read, and its exercises take about thirteen more.
+# The path takes about ten and a half hours to read, half as much again with pencil and guesses, and its exercises
+# thirteen more.
 
 # %% [markdown]
 # If you have only one afternoon, read about attention (06), positive features (09), the sum that is computed once (10)
-# and a converted language model (22), and take on trust what comes between. Lecturers find plans in the folder `kit`.
+# and a converted language model (22), and take on trust what comes between.
 
 # %% [markdown]
 # ## 4. Guess, run, check
@@ -306,8 +336,7 @@ show(
 # [references](references.md) list all works that are cited.
 #
 # The exercises of the lessons are in the folder `exercises`, and their solutions in `solutions`. **Below each answer, a
-# check runs your function and names the likely mistake if it finds one.** It also counts the exercises that you have
-# done, and `make lab` prints your progress. Here is question 3 as an exercise, with an answer that is wrong on purpose.
+# check runs your function and names the likely mistake if it finds one.** Here is question 3 as an exercise, with an answer that is wrong on purpose.
 # **Before you run this:** what will the hint say?
 
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Orthogonal random features: spread the directions
 #
-# > **45 minutes.** Needs: lesson 03 (a kernel is a mean of cosines), lesson 04 (features from that mean, and
+# > **30 minutes.** Needs: lesson 03 (a kernel is a mean of cosines), lesson 04 (features from that mean, and
 # > their variance), the QR decomposition.
 # >
 # > Afterwards you can draw directions that are exactly orthogonal and yet Gaussian when taken one at a time, prove
@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from performer_course import projections, theory
-from performer_course.teaching.figures import COLORS, show, trend
+from performer_course.teaching.figures import COLORS, fold, show, trend
 
 # %% [markdown]
 # ## 1. Directions in the plane
@@ -35,7 +35,7 @@ from performer_course.teaching.figures import COLORS, show, trend
 # **Before you run this:** draw two lines through the origin, independently of each other. How wide is the wider of
 # the two angles between them on average: 100, 120 or 135 degrees?
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rng = np.random.default_rng(37)
 
 
@@ -45,14 +45,6 @@ def widest(W):
     return np.diff(np.append(angles, angles[0] + 180)).max()
 
 
-print("widest angle over 4,000 draws: mean (5th to 95th percentile)")
-for name, draw in (("independent", projections.iid), ("orthogonal", projections.orthogonal)):
-    for m in (2, 6):
-        free = [widest(draw(rng, m, 2)) for _ in range(4000)]
-        low, high = np.quantile(free, [0.05, 0.95])
-        print(f"{m} lines, {name:12} {np.mean(free):4.0f}°  ({low:.0f}° to {high:.0f}°)")
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 planes = {
     "6 independent lines": projections.iid(np.random.default_rng(28), 6, 2),
     "3 orthogonal pairs": projections.orthogonal(np.random.default_rng(28), 6, 2),
@@ -78,6 +70,13 @@ show(
     + ". ".join(f"{name}: the angle is {widest(W):.0f} degrees" for name, W in planes.items())
     + ". In each pair the two lines are at right angles.",
 )
+with fold("Two and six lines, 4,000 draws each"):
+    print("widest angle over 4,000 draws: mean (5th to 95th percentile)")
+    for name, draw in (("independent", projections.iid), ("orthogonal", projections.orthogonal)):
+        for m in (2, 6):
+            free = [widest(draw(rng, m, 2)) for _ in range(4000)]
+            low, high = np.quantile(free, [0.05, 0.95])
+            print(f"{m} lines, {name:12} {np.mean(free):4.0f}°  ({low:.0f}° to {high:.0f}°)")
 
 # %% [markdown] tags=["answer"]
 # The wider angle between two independent lines is 135 degrees on average. The angle from the first line to the second
@@ -85,18 +84,15 @@ show(
 # average three quarters of the stick.
 
 # %% [markdown]
-# We can ask the same of six lines, either independent or in three orthogonal pairs. The widest angle that contains no
-# line varies so much from draw to draw that the two cases overlap, but on average it is 73 degrees if the lines are
-# independent and 55 degrees if they form three orthogonal pairs. **In the plane, independent lines form clumps and
-# leave gaps, and orthogonal pairs leave narrower gaps on average.**
-
-# %% [markdown]
+# The same holds for six lines, although the widest angle that contains no line varies much from draw to draw: it is 73
+# degrees on average if the lines are independent, and 55 if they form three orthogonal pairs. **In the plane, independent
+# lines form clumps and leave gaps, and orthogonal pairs leave narrower gaps on average.** What do the clumps cost us?
+#
 # ## 2. Variance reduction by negative correlation
 #
-# What do the clumps cost us? Let $\delta = x - y$ be the difference of two points and $r = \|\delta\|$ their distance.
-# The inner product of the features of the two points is the mean of the numbers $X_i = \cos(\omega_i^\top\delta)$. All
-# of these have the same mean, which is the kernel, and the same variance. If, in addition, all pairs of them have the
-# same covariance, then
+# Let $\delta = x - y$ be the difference of two points and $r = \|\delta\|$ their distance. The inner product of the
+# features of the two points is the mean of the numbers $X_i = \cos(\omega_i^\top\delta)$. All of these have the same
+# mean, which is the kernel, and the same variance. If, in addition, all pairs of them have the same covariance, then
 #
 # $$\operatorname{Var}\Bigl(\frac1m \sum_i X_i\Bigr)
 # = \frac1m \operatorname{Var} X_1 + \frac{m-1}{m} \operatorname{Cov}(X_1, X_2) .$$
@@ -104,28 +100,25 @@ show(
 # Independent directions make the second term zero. We gain if we can make it negative, so that when one cosine comes
 # out too low, another tends to come out too high. For a short $\delta$, the cosine is low when $\omega_i$ has a long
 # component along $\delta$. So let $u = \delta/r$ be the unit vector along $\delta$, and let
-# $\theta_i = \omega_i^\top u / \|\omega_i\|$ be the cosine of the angle between $u$ and $\omega_i$. Its square
-# $\theta_i^2$ is the fraction of the squared length of $u$ that lies along $\omega_i$, and the question is how these
-# squares vary together.
+# $\theta_i = \omega_i^\top u / \|\omega_i\|$ be the cosine of the angle between $u$ and $\omega_i$. How do the squares
+# $\theta_i^2$ vary together?
 #
 # **Before you run this:** take eight directions in eight dimensions and add up the squares $\theta_i^2$ of their
-# cosines with one vector $u$. Each square has mean 1/8, so the sum is 1 on average, whether the directions are
-# orthogonal or independent. A single square has standard deviation 0.15. How far does the sum of a typical draw stray
-# from 1 if the directions are independent, and how far if they are orthogonal?
+# cosines with one vector $u$. Each square has mean 1/8, so the sum is 1 on average. A single square has standard
+# deviation 0.15. How far does the sum of a typical draw stray from 1 if the directions are independent, and how far if
+# they are orthogonal?
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rng, d = np.random.default_rng(1), 8
 u = rng.normal(size=d)
-squares = {}  # θ², (4000 draws, 8 directions)
+squares, said = {}, []  # θ², (4000 draws, 8 directions)
 for name, draw in (("independent", projections.iid), ("orthogonal", projections.orthogonal)):
     W = np.stack([draw(rng, d, d) for _ in range(4000)])
     squares[name] = (W @ u) ** 2 / (W**2).sum(axis=2) / (u @ u)
     total = squares[name].sum(axis=1)
     low, high = np.quantile(total, [0.05, 0.95])
     spread = f"standard deviation {total.std():.2f}, 90 % of draws {low:.2f} to {high:.2f}"
-    print(f"{name:12} sum of θ²: mean {total.mean():.2f}, {spread}")
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+    said.append(f"{name:12} sum of θ²: mean {total.mean():.2f}, {spread}")
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.6), sharey=True)
 for ax, (name, square) in zip(axes, squares.items(), strict=True):
     bottom = np.zeros(8)
@@ -145,81 +138,29 @@ show(
     f"The independent bars end between {tops['independent'].min():.2f} and {tops['independent'].max():.2f}; all "
     f"orthogonal bars end at {tops['orthogonal'].mean():.2f}.",
 )
+with fold("The sums of 4,000 draws"):
+    print(*said, sep="\n")
 
 # %% [markdown] tags=["answer"]
-# For orthogonal directions the sum of the eight squared cosines is exactly 1 in every draw. For independent
-# directions the variances add up, so the standard deviation of the sum is $\sqrt8$ times the standard deviation of one
-# square, which gives 0.42. Nine sums in ten lie between 0.40 and 1.78.
+# Orthogonal ones: not at all. For independent directions the variances add up, so the standard deviation of the sum is
+# $\sqrt8$ times that of one square, which gives 0.42.
 
 # %% [markdown]
-# ### The covariance at small distances
-#
 # Eight orthogonal directions form a basis, so by Pythagoras' theorem the squared components of the unit vector $u$
 # along them always add up to its squared length, 1. **Orthogonal directions share a fixed budget: when one of them
 # takes much of $u$, little is left for the others.** The squares are negatively correlated, which gives us the negative
-# covariance that we want.
-#
-# How large is it? Suppose that the directions are drawn as in sections 3 and 4. The unit vectors along them form an
-# orthonormal *frame* whose orientation is uniformly random, and each direction has a random length of its own, such
-# that $\omega_i$, taken alone, is $\mathcal{N}(0, I)$. For small $r$, four steps give the answer.
-#
-# 1. Let $t_i = \omega_i^\top u$. This is a standard normal number, so its square has mean 1 and variance 2. The Taylor
-#    series of the cosine gives $X_i = \cos(r t_i) = 1 - \frac12 r^2 t_i^2 + \dots$, so to leading order
-#    $\operatorname{Var} X_1 \approx \frac14 r^4 \operatorname{Var} t_1^2 = \frac12 r^4$ and
-#    $\operatorname{Cov}(X_1, X_2) \approx \frac14 r^4 \operatorname{Cov}(t_1^2, t_2^2)$.
-# 2. Now $t_i = \|\omega_i\|\, \theta_i$, so we need the mean of $\theta_1^2 \theta_2^2$. In the coordinates of the
-#    frame, $u$ is a uniformly random point on the unit sphere, and $\theta_1$ and $\theta_2$ are two of its
-#    coordinates. A standard Gaussian vector $g$ is such a point multiplied by a length that is independent of it.
-#    Since its entries are independent and have mean square 1, we have
-#    $1 = \mathbb{E}\, g_1^2 g_2^2 = \mathbb{E} \|g\|^4 \cdot \mathbb{E}\, \theta_1^2 \theta_2^2$. As a sum of $d$
-#    squared standard normal numbers, $\|g\|^2$ has mean $d$ and variance $2d$. Hence $\mathbb{E} \|g\|^4 = d^2 + 2d$,
-#    and we get $\mathbb{E}\, \theta_1^2\theta_2^2 = 1/(d(d+2))$.
-# 3. The lengths are independent of one another and of the frame, and $\mathbb{E}\|\omega_i\|^2 = d$. So
-#    $\mathbb{E}\, t_1^2 t_2^2 = d \cdot d / (d (d + 2))$, and subtracting the product of the means, which is 1, gives
-#    $\operatorname{Cov}(t_1^2, t_2^2) = d \cdot d / (d (d + 2)) - 1 = -2/(d + 2)$.
-# 4. Hence $\operatorname{Cov}(X_1, X_2) \approx -r^4 / (2 (d + 2))$. We put this into the formula for the variance and
-#    divide by $\frac1m \operatorname{Var} X_1$, the variance of independent directions. For $m \le d$, the *variance
-#    ratio*, which is the fraction of the variance that remains, is
-#
-# $$1 - \frac{m-1}{d+2}, \qquad \text{and at } m = d \text{ it is } \frac{3}{d+2} .$$
-#
-# We now measure this ratio in 16 dimensions and compare it with the exact value of section 5.
-
-# %%
-independent, orthogonal = theory.fourier_variance, theory.orthogonal_fourier_variance  # exact
-rng, d, r = np.random.default_rng(2), 16, 0.3
-print("variance ratio at d = 16, r = 0.3:  m   measured ± s.e.   exact   1 − (m − 1)/(d + 2)")
-for m in (4, 8, 16):
-    along = np.stack([projections.orthogonal(rng, m, d)[:, 0] for _ in range(4000)])  # ωᵀe₁
-    ratio = (np.cos(r * along).mean(axis=1) - np.exp(-(r**2) / 2)) ** 2 / independent(r, m)
-    print(f"{m:37d} {ratio.mean():10.3f} ± {ratio.std() / 4000**0.5:.3f}", end="")
-    print(f"{orthogonal(r, m, d) / independent(r, m):8.3f} {1 - (m - 1) / (d + 2):12.3f}")
-
-# %% [markdown]
-# **At small distances, $d$ orthogonal directions in $d$ dimensions have $3/(d+2)$ times the variance of $d$ independent
-# ones.** In 16 dimensions that is a sixth, and in 64 dimensions it is less than a twentieth. So the gain grows with the
-# dimension, but to get all of it we need as many directions as dimensions: with four directions in 16 dimensions, 0.83
-# of the variance remains.
+# covariance that we want. Section 5 computes it. First, how does one draw such directions?
 #
 # ## 3. Random orthogonal matrices from QR
 #
-# How do we draw a frame whose orientation is uniformly random? Take a square matrix $G$ $(d, d)$ of independent
-# standard normal numbers and make its columns orthonormal by the *Gram–Schmidt* process: from each column subtract its
-# projections onto the columns already processed, and divide the remainder by its length. The resulting matrix $Q$ is
-# *uniform*: its distribution is the *Haar measure*, which prefers no orientation. To see this, multiply $G$ by any
-# orthogonal matrix $O$. Gram–Schmidt combines the columns with coefficients that depend only on their inner products,
-# which $O$ preserves, so applied to $OG$ it returns $OQ$. But $OG$ has the same distribution as $G$, so $OQ$ has the
-# same distribution as $Q$. The transpose of a uniform matrix is also uniform, so the rows of $Q$ can serve as
-# directions just as its columns can.
+# Take a square matrix $G$ $(d, d)$ of independent standard normal numbers and make its columns orthonormal by the
+# *Gram–Schmidt* process: from each column subtract its projections onto the columns already processed, and divide the
+# remainder by its length. The resulting matrix $Q$ is *uniform*: its distribution, the *Haar measure*, prefers no
+# orientation, because the distribution of $G$ prefers none (appendix a6). Its rows or columns are a random *frame*.
 #
-# In practice we call `numpy.linalg.qr`, which uses LAPACK and loses fewer digits to rounding than Gram–Schmidt. It
-# returns the *QR decomposition* $G = QR$, where $Q$ has orthonormal columns and $R$ is upper triangular. However,
-# LAPACK does not subtract projections. It applies *Householder reflections*, which mirror the whole space in a
-# hyperplane. The first of them maps $g$, the first column of $G$, onto the first axis. Two reflections do that: one
-# maps $g$ to the point at $+\|g\|$ on the axis, the other to the point at $-\|g\|$. LAPACK takes the point that is
-# farther from $g$, because the hyperplane is computed from the difference of $g$ and its image, and subtracting two
-# nearly equal vectors would lose digits. If $g_1$ is the first entry of $g$, we therefore have
-# $R_{11} = -\operatorname{sign}(g_1)\, \|g\|$, and the first column of $Q$ is $g / R_{11}$.
+# In practice we call `numpy.linalg.qr`. It returns the *QR decomposition* $G = QR$, where $Q$ has orthonormal columns and
+# $R$ is upper triangular. But it uses LAPACK, which computes with reflections and chooses signs of its own: if $g$ is the
+# first column of $G$ and $g_1$ its first entry, then $R_{11} = -\operatorname{sign}(g_1)\, \|g\|$.
 #
 # **Before you run this:** LAPACK factors 20,000 Gaussian matrices as $G = QR$. In how many of the draws is the first
 # entry of the first column of $Q$ positive: in none of them, in half, or in all?
@@ -229,10 +170,6 @@ rng = np.random.default_rng(0)
 Q, R = np.linalg.qr(rng.normal(size=(20_000, 4, 4)))
 signs = np.sign(np.diagonal(R, axis1=-2, axis2=-1))  # (20000, 4)
 signed = Q * signs[:, None, :]  # column i times the sign of R_ii
-print("fraction of draws in which each entry of the diagonal is positive")
-for name, matrix in (("R", R), ("Q", Q), ("Q × signs", signed)):
-    positive = np.diagonal(matrix, axis1=-2, axis2=-1) > 0
-    print(f"{name:10}", *(f"{fraction:.2f}" for fraction in positive.mean(axis=0)))
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.8), sharey=True)
@@ -256,123 +193,99 @@ show(
     f"matrix, inside the unit disc. As LAPACK returns it, {right[0]:.0f} per cent of the points are in the right half; "
     f"after the correction of signs {right[1]:.0f} per cent are.",
 )
+with fold("All entries of the diagonals"):
+    print("fraction of draws in which each entry of the diagonal is positive")
+    for name, matrix in (("R", R), ("Q", Q), ("Q × signs", signed)):
+        positive = np.diagonal(matrix, axis1=-2, axis2=-1) > 0
+        print(f"{name:10}", *(f"{fraction:.2f}" for fraction in positive.mean(axis=0)))
 
 # %% [markdown] tags=["answer"]
-# In none of them, because the first entry of the first column of $Q$ is $g_1 / R_{11} = -|g_1| / \|g\|$.
+# In none of them, because $g = R_{11} q$ for the first column $q$ of $Q$, so its first entry is $-|g_1| / \|g\|$.
 
 # %% [markdown]
-# ### When the decomposition is unique
+# So the first column never visits half of the sphere, and the other columns also lean to one side. **LAPACK's $Q$ alone
+# is not uniform, but multiplying its column $i$ by the sign of $R_{ii}$ makes it so.** The last line of code does that.
 #
-# The first column of LAPACK's $Q$ begins with $-|g_1| / \|g\|$, so it never visits half of the sphere. The other
-# columns also lean to one side, as the table above shows. The remedy is to change signs. For any diagonal matrix $S$
-# with entries $\pm1$ we have $QR = (QS)(SR)$, because $S^2 = I$. If $S$ has the signs of the diagonal of $R$, then $SR$
-# has a positive diagonal, as in Gram–Schmidt. An invertible matrix has only one QR decomposition in which the diagonal
-# of $R$ is positive, so $QS$ is the matrix that Gram–Schmidt would have returned, which is uniform (Mezzadri, 2007).
-# **LAPACK's $Q$ alone is not uniform, but multiplying its column $i$ by the sign of $R_{ii}$ makes it so.** The last
-# line of the table shows the result.
+# > **Aside.** If $S$ is diagonal with the signs of the diagonal of $R$, then $QR = (QS)(SR)$. An invertible matrix has
+# > only one QR decomposition in which the diagonal of $R$ is positive, so $QS$ is what Gram–Schmidt would have returned
+# > (Mezzadri, 2007). For cosines signs do not matter, for the exponentials of lesson 09 they do (appendix a1).
 #
-# The cosine of $\omega^\top\delta$ stays the same when $\omega$ changes its sign, but the exponential
-# $e^{\omega^\top z}$ of lesson 09 does not. There the signs matter, as appendix a1 measures.
-#
-# No more than $d$ directions in $\mathbb{R}^d$ can be orthogonal to one another. For $m > d$, independent blocks of
-# $d$ rows are stacked and the last block is cut short, as `projections.orthogonal` does automatically. Each block costs
-# one QR decomposition, which takes $O(d^3)$ operations. Only pairs within a block have a nonzero covariance, so as long
-# as all blocks are full, the variance ratio stays what it was at $m = d$.
+# No more than $d$ directions in $\mathbb{R}^d$ can be orthogonal to one another. For $m > d$,
+# `projections.orthogonal` stacks independent blocks of $d$ rows and cuts the last one short. Each block costs one QR
+# decomposition, which takes $O(d^3)$ operations. Now the directions are uniform. How long should they be?
 #
 # ## 4. Norms: three rules for the lengths
 #
 # The rows of $Q$ have length one. The length of a Gaussian vector, by contrast, is random and has the *χ distribution*
-# with $d$ degrees of freedom: $\|\omega\|^2$ is a sum of $d$ squared standard normal numbers, so $\|\omega\|$ is close
-# to $\sqrt d$. Direction and length of a Gaussian vector are independent, so a uniform direction times an independent
-# χ length is exactly $\mathcal{N}(0, I)$. We compare three rules for the lengths:
+# with $d$ degrees of freedom: $\|\omega\|^2$ is a sum of $d$ squared standard normal numbers. Direction and length of a
+# Gaussian vector are independent, so a uniform direction times an independent χ length is exactly $\mathcal{N}(0, I)$.
+# We compare three rules for the lengths:
 #
 # - `norms="chi"`: each row has a χ length of its own.
-# - `norms="fixed"`: each row has length $\sqrt d$.
+# - `norms="fixed"`: each row has length $\sqrt d$. This estimates another function, a Bessel kernel (Demni & Kadri,
+#   2024).
 # - `norms="shared"`: a single χ length is drawn and used for all rows.
 #
-# The second rule estimates another function, a Bessel kernel (Demni & Kadri, 2024). In four dimensions this is plain
-# to see:
-
-# %%
-gauss, bessel = np.exp(-(2.5**2) / 2), theory.fixed_norm_mean(2.5, 4)
-print(f"mean of the cosines at r = 2.5, d = 4: χ lengths {gauss:.2f}, lengths √d {bessel:.2f}")
-
-# %% [markdown]
-# With lengths $\sqrt d$ the mean is negative, which a Gaussian kernel never is; in higher dimensions this bias is
-# smaller. Under the third rule, as under the first, each row alone is $\mathcal{N}(0, I)$ and the rows are orthogonal.
-#
 # **Before you run this:** at $r = 1$ with $m = d = 16$, how much of the gain of orthogonal directions is left if all
-# rows share one χ length: none of it, half of it, or all?
+# rows share one χ length: none of it, half of it, or all? Remember what a uniform direction times a χ length is.
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+independent, orthogonal = theory.fourier_variance, theory.orthogonal_fourier_variance  # exact
 rules = {"chi": orthogonal, "fixed": theory.fixed_norm_mse, "shared": theory.shared_norm_variance}
 print("r = 1, d = 16: exact squared error, divided by that of independent directions")
 print("    m" + "".join(f"{norms:>10}" for norms in rules))
 for m in (16, 64, 256, 4096):
     ratios = [rule(1.0, m, 16) / independent(1.0, m) for rule in rules.values()]
     print(f"{m:5d}" + "".join(f"{ratio:10.3f}" for ratio in ratios))
+with fold("The bias of fixed lengths in four dimensions"):
+    gauss, bessel = np.exp(-(2.5**2) / 2), theory.fixed_norm_mean(2.5, 4)
+    print(f"mean of the cosines at r = 2.5, d = 4: χ lengths {gauss:.2f}, lengths √d {bessel:.2f}")
 
 # %% [markdown] tags=["answer"]
-# If all rows share one χ length, none of the gain is left: the squared error at $m = 16$ is exactly that of
-# independent directions. With more rows it gets worse, and at 4,096 rows it is 239 times the error of independent
-# directions.
+# None. Turn $\delta$ instead of the frame: the numbers $\omega_i^\top\delta$ are the coordinates of a vector of uniformly
+# random direction and χ length. So they are independent, as for independent directions.
 
 # %% [markdown]
-# ### Turn the difference instead of the frame
+# With more rows a shared length gets worse, because averaging finds the mean for the one length that was drawn. Fixed
+# lengths have the smallest error at first, but as $m$ grows, the variance falls while the bias stays. **Of the three
+# rules, only a χ length for each row keeps both the mean and the gain, whatever the number of directions.** (For another
+# kernel that depends on $\|\delta\|$ alone, draw the lengths that belong to its spectral density, and pass them to
+# `norms` as an array.) So how large is the gain?
 #
-# Let $\rho$ be the shared length and $U$ the orthogonal matrix whose rows are the directions. For $m \le d$, the
-# numbers $\omega_i^\top\delta$ are coordinates of $\rho\, U\delta$, a vector of uniformly random direction whose length
-# is $r$ times an independent χ number. Such a vector is Gaussian, so its coordinates are *independent*, just as they
-# would be for independent directions: a shared length undoes what orthogonality did. With more than $d$ rows it gets
-# worse, because averaging over more and more rows finds the mean for the one $\rho$ that was drawn, not the mean over
-# all $\rho$.
-#
-# In the table above, fixed lengths have the smallest error at first, 0.053. But as $m$ grows the variance falls while
-# the bias stays, so the ratio rises, and at 4,096 rows it is above 1. **Of the three rules, only a χ length for each
-# row keeps both the mean and the gain, whatever the number of directions.** For another kernel that depends on
-# $\|\delta\|$ alone, draw the lengths $\|\omega\|$ that belong to its spectral density, and pass them to `norms` as an
-# array.
-
-# %% [markdown]
 # ## 5. The exact variance at any distance
 #
-# Section 2 was about small distances. In fact the variance is known at any distance, and
-# `theory.orthogonal_fourier_variance` computes it. For $m \le d$ it is
+# For small $r$ the Taylor series of the cosine gives $X_i = \cos(r t_i) = 1 - \frac12 r^2 t_i^2 + \dots$, where
+# $t_i = \omega_i^\top u = \|\omega_i\|\, \theta_i$ is a standard normal number, whose square has variance 2. To leading
+# order
 #
-# $$\frac{(1 - e^{-r^2})^2}{2m}
-# + \frac{m - 1}{m} \Bigl[ {}_1F_1\bigl(d;\, \tfrac d2;\, -\tfrac{r^2}{2}\bigr) - e^{-r^2} \Bigr] , \qquad
-# {}_1F_1(a; b; s) = \sum_{k \ge 0} \frac{a (a + 1) \cdots (a + k - 1)}{b (b + 1) \cdots (b + k - 1)}
-# \frac{s^k}{k!} .$$
+# $$\operatorname{Var} X_1 \approx \tfrac14 r^4 \operatorname{Var} t_1^2 = \tfrac12 r^4 , \qquad
+# \operatorname{Cov}(X_1, X_2) \approx \tfrac14 r^4 \operatorname{Cov}(t_1^2, t_2^2) .$$
 #
-# The first term is the variance of independent directions, and the bracket is the covariance. In it, $e^{-r^2}$ is the
-# product of the two means, and the series ${}_1F_1$, the *confluent hypergeometric function*, is
-# $\mathbb{E}\, X_1 X_2$. To see this, write the product of two cosines as half the sum of the cosines of
-# $(\omega_1 \pm \omega_2)^\top\delta$. These two have the same mean, because $\omega_2$ and $-\omega_2$ are equally
-# likely, so $\mathbb{E}\, X_1 X_2$ is the mean of $\cos(r t)$ with $t = (\omega_1 + \omega_2)^\top u$. The vector
-# $\omega_1 + \omega_2$ has a uniformly random direction, whatever its length, and by Pythagoras' theorem its squared
-# length is $\chi^2$-distributed with $2d$ degrees of freedom.
+# In the coordinates of the frame, $u$ is a uniformly random point on the unit sphere. A standard Gaussian vector $g$ is
+# such a point times an independent length, and its entries are independent. Since $\|g\|^2$ has mean $d$ and variance
+# $2d$, and the lengths $\|\omega_i\|$ are independent with mean square $d$,
 #
-# Averaging the series of this cosine term by term gives ${}_1F_1$, because, as in section 2, length and direction are
-# independent: with $(a)_k = a (a + 1) \cdots (a + k - 1)$ the moments are
-# $\mathbb{E}\, t^{2k} = 2^k (d)_k \cdot (\tfrac12)_k/(\tfrac d2)_k$.
+# $$\begin{aligned}
+# 1 = \mathbb{E}\, g_1^2 g_2^2 &= \mathbb{E} \|g\|^4 \cdot \mathbb{E}\, \theta_1^2 \theta_2^2
+# = (d^2 + 2d)\, \mathbb{E}\, \theta_1^2 \theta_2^2 , \\
+# \operatorname{Cov}(t_1^2, t_2^2) &= d^2\, \mathbb{E}\, \theta_1^2 \theta_2^2 - 1 = -\frac{2}{d + 2} .
+# \end{aligned}$$
 #
-# In four dimensions, for example, the series is $e^{-h} (1 - h + h^2/6)$ with $h = r^2/2$, so the covariance is
+# Put this into the formula of section 2, and divide by the variance of independent directions. For $m \le d$ the
+# *variance ratio*, the fraction of the variance that remains, is $1 - (m - 1)/(d + 2)$. **At small distances, $d$
+# orthogonal directions in $d$ dimensions have $3/(d+2)$ times the variance of $d$ independent ones.** In 16 dimensions
+# that is a sixth. But to get all of the gain we need as many directions as dimensions.
+#
+# At larger distances the covariance is also known exactly (`theory.orthogonal_fourier_variance`; appendix a6). In four
+# dimensions $\mathbb{E}\, X_1 X_2$ is $e^{-h} (1 - h + h^2/6)$ with $h = r^2/2$, so the covariance is
 # $e^{-h} (1 - h + h^2/6 - e^{-h})$.
 #
-# **Before you run this:** with $m = d$, the variance ratio starts at $3/(d+2)$ where the distance is small and ends
-# at 1. Is it ever larger than 1, so that orthogonal directions are worse than independent ones?
-
-# %% tags=["answer"]
-r = np.linspace(0.05, 5, 991)
-ratios = {d: orthogonal(r, d, d) / independent(r, d) for d in (2, 3, 4, 6, 16, 64)}
-print("variance ratio at m = d, orthogonal over independent")
-print("    d   lowest (at r)    r = 1   r = 2   r = 3   highest (at r)")
-for d, ratio in ratios.items():
-    at = "".join(f"{np.interp(distance, r, ratio):8.3f}" for distance in (1, 2, 3))
-    largest = f"{ratio.max():.4f} ({r[ratio.argmax()]:.1f})" if ratio.max() > 1.0001 else "1"
-    print(f"{d:5d}   {ratio.min():.3f} ({r[ratio.argmin()]:.2f}) {at}   {largest}")
+# **Before you run this:** with $m = d$ the variance ratio starts at $3/(d+2)$ and ends at 1. Can it be larger than 1 in
+# four dimensions, so that orthogonal directions are worse than independent ones?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+r = np.linspace(0.05, 5, 991)
+ratios = {d: orthogonal(r, d, d) / independent(r, d) for d in (2, 3, 4, 6, 16, 64)}
 fig, ax = plt.subplots()
 for d in (2, 4, 16, 64):
     ax.plot(r, ratios[d], label=f"$d = m = {d}$")
@@ -388,32 +301,42 @@ show(
     f"3/(d + 2), {trend([firsts, leasts])} to its minimum ({least}) and {trend([leasts, lasts])} to 1. "
     f"The curve for d = 4 overshoots 1 by {100 * (ratios[4].max() - 1):.1f} per cent; the curve for d = 2 does not.",
 )
+with fold("Measured at a small distance, and exact at any"):
+    rng, d, near = np.random.default_rng(2), 16, 0.3
+    print("variance ratio at d = 16, r = 0.3:  m   measured ± s.e.   exact   1 − (m − 1)/(d + 2)")
+    for m in (4, 8, 16):
+        along = np.stack([projections.orthogonal(rng, m, d)[:, 0] for _ in range(4000)])  # ωᵀe₁
+        ratio = (np.cos(near * along).mean(axis=1) - np.exp(-(near**2) / 2)) ** 2 / independent(
+            near, m
+        )
+        print(f"{m:37d} {ratio.mean():10.3f} ± {ratio.std() / 4000**0.5:.3f}", end="")
+        print(f"{orthogonal(near, m, d) / independent(near, m):8.3f} {1 - (m - 1) / (d + 2):12.3f}")
+    print("variance ratio at m = d, orthogonal over independent")
+    print("    d   lowest (at r)    r = 1   r = 2   r = 3   highest (at r)")
+    for d, ratio in ratios.items():
+        at = "".join(f"{np.interp(distance, r, ratio):8.3f}" for distance in (1, 2, 3))
+        largest = f"{ratio.max():.4f} ({r[ratio.argmax()]:.1f})" if ratio.max() > 1.0001 else "1"
+        print(f"{d:5d}   {ratio.min():.3f} ({r[ratio.argmin()]:.2f}) {at}   {largest}")
 
 # %% [markdown] tags=["answer"]
-# Yes, but only just: in four dimensions the covariance becomes positive when $h$ is large, because $h^2/6$ outgrows
-# $h$. The largest loss is 1.5 per cent, in four dimensions at a distance where the kernel is nearly zero. In the plane
-# orthogonal directions never lose, and exercise 2 asks for the proof.
+# Yes, but only just: the covariance becomes positive when $h$ is large, because $h^2/6$ outgrows $h$. But the kernel is
+# nearly zero there.
 
 # %% [markdown]
-# ### Where the gain is largest
+# In the plane orthogonal directions never lose, and exercise 2 asks for the proof. The gain is largest at a distance that
+# falls with the dimension, from one and a half bandwidths of the Gaussian in the plane to less than half a bandwidth in
+# 64 dimensions. At three bandwidths hardly any gain is left. How far apart are real data?
 #
-# In 64 dimensions orthogonal directions reduce the variance by a factor of more than twenty at $r = 0.4$, and by a
-# factor of ten at $r = 1$. Since the Gaussian $e^{-r^2/2}$ has bandwidth 1, $r$ measures distance in bandwidths.
-# **Orthogonal directions gain most at a distance that falls with the dimension, from 1.55 bandwidths of the Gaussian in
-# the plane to 0.41 in 64 dimensions.** At a distance of 3 they save at most 8 per cent.
-
-# %% [markdown]
 # ## 6. Handwritten digits
 #
-# The gain depends on how far apart the points of a pair are. To see what this means for real data, we take 2,048
-# pairs of handwritten digits of 64 pixels and the kernel $e^{-\gamma\|\delta\|^2}$. All our formulas hold with
-# $r = \sqrt{2\gamma}\,\|\delta\|$, so a larger $\gamma$ moves the points of each pair apart.
+# We take 2,048 pairs of handwritten digits of 64 pixels and the kernel $e^{-\gamma\|\delta\|^2}$. All our formulas hold
+# with $r = \sqrt{2\gamma}\,\|\delta\|$, so a larger $\gamma$ moves the points of each pair apart.
 #
 # **Before you run this:** for digits let $\gamma = 0.02$, so that half of the pairs are closer together than about
 # $r = 0.6$. How many independent directions would it take to match the mean squared error of 64 orthogonal ones: about
-# 100, about 300, or more than 1,000? Section 5 says what to expect in 64 dimensions at such distances.
+# 100, about 300, or more than 1,000?
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 pixels, rng = load_digits().data / 16, np.random.default_rng(20)
 first, second = rng.integers(len(pixels), size=(2, 2048))
 between = pixels[first] - pixels[second]  # (2048, 64)
@@ -425,23 +348,16 @@ for gamma in (0.005, 0.02, 1 / (64 * pixels.var()), 0.3):
     print(f"{gamma:.3f} {np.median(r):9.2f} {ratio:14.3f} {64 / ratio:12.0f}")
 
 # %% [markdown] tags=["answer"]
-# It would take 1,295 independent directions, because at these distances the variance ratio for 64 dimensions is close
-# to its minimum.
+# More than a thousand, because at these distances the variance ratio for 64 dimensions is near its minimum, about a twentieth.
 
 # %% [markdown]
-# ### Which directions to draw
-#
 # The features of 64 orthogonal directions cost no more than the features of any other 64. **On digits with a wide
 # Gaussian kernel, 64 orthogonal directions do the work of more than a thousand independent ones.** A narrower kernel
-# puts the same pairs farther apart, and the gain shrinks. At $\gamma = 0.11$, which is what the default `gamma="scale"`
-# of scikit-learn's support vector machines amounts to on these data, they do the work of 196, and at $\gamma = 0.3$ the
-# work of 76.
+# puts the same pairs farther apart, and the gain shrinks. With scikit-learn's default, `gamma="scale"`, they do the work
+# of 196.
 #
 # We therefore draw orthogonal directions with χ lengths by default. They gain little if the points are far apart or if
-# $m$ is far below $d$. Appendix a6 compares them with three other ways to spread directions: *structured* directions
-# come from Hadamard matrices with random signs and are meant for $d$ in the thousands, *simplex* directions are more
-# than a right angle apart within a block, and *Sobol* points, which are used in *quasi-Monte Carlo* methods, fill a
-# cube more evenly than random points do.
+# $m$ is far below $d$. Appendix a6 compares them with other ways to spread directions.
 #
 # So far we have turned the comparison of two points into a kernel, and the kernel into a mean over a few random waves.
 # From lesson 06 on, comparisons get a purpose: each becomes an *attention weight*, the weight with which one word takes

@@ -1,10 +1,11 @@
 # %% [markdown]
 # # Attention: take a weighted mean
 #
-# > **50 minutes.** Needs: lesson 02 (the softmax kernel as a Gaussian times a factor for each norm).
+# > **55 minutes.** Needs: lesson 02 (the softmax kernel as a Gaussian times a factor for each norm).
 # >
 # > Afterwards you can write attention in five lines, explain what queries, keys, values and heads are for, read the
-# > attention weights of a trained model, and judge an approximation by its normalised error.
+# > attention weights of a trained model, and judge an approximation by its normalised error and a small model by its
+# > bits per character.
 #
 # How does a word know which other words matter to it? In *the thirsty cat drank sweet milk*, `thirsty` is about the cat
 # and `sweet` is about the milk, and a model that reads the sentence has to find this out. The part of a transformer
@@ -19,14 +20,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from performer_course import attention, near_far
-from performer_course.teaching import data, drawings
+from performer_course.teaching import data, drawings, writer
 from performer_course.teaching.figures import COLORS, gram, show
 
 # %% [markdown]
 # ## 1. Kernel smoothing: a locally weighted mean
 #
 # We begin without words. At positions $c_1, \dots, c_p$ on a line we have taken noisy measurements $y_1, \dots, y_p$,
-# and we want to recover the curve behind them. In 1964 Nadaraya and Watson, independently of each other, proposed to
+# and we want to recover the curve behind them. In 1964 Nadaraya and Watson independently proposed to
 # take at each position $x$ the mean of all the measurements, in which those made nearby count more:
 #
 # $$\hat y(x) = \frac{\sum_{j=1}^p K(x, c_j)\, y_j}{\sum_{j=1}^p K(x, c_j)}, \qquad
@@ -124,10 +125,9 @@ show(
 # exponentials are values of the softmax kernel of lesson 02. Dividing the exponentials by their sum gives the
 # *softmax* of the scores. These are the *attention weights* $w_{ij}$.
 #
-# For our sentence, though, these weights are of no use. Among vectors of the same length, none has a larger inner
-# product with $x_i$ than $x_i$ itself. Only `drank` has a longer vector than the other words, because it is about an
-# animal and about food, and even `drank` scores no more with `thirsty` than `thirsty` does with itself. So the best
-# that a word can find is itself and words like it.
+# For our sentence, though, these weights are of no use. Among vectors of equal length, the best match of a word is
+# itself, and in our sentence even the longer vector of `drank`, which is about an animal and about food, is no better
+# match. So the best that a word can find is itself and words like it.
 #
 # The trouble is that one vector plays three parts. The smoother used three different things: the position $x$ at which
 # we want an estimate, the positions $c$ that are compared with it, and the measurements $y$ that are averaged. Here a
@@ -173,8 +173,7 @@ print("weights of the word the:", by_query[0].round(2))
 #
 # Each row below belongs to one query and adds up to 1. On the left are the weights of basic self-attention, and on the
 # right those with our two matrices. There `thirsty` gives most of its weight to the cat, and `drank` divides most of
-# its weight between who drank and what was drunk. The words `cat` and `milk` are about nothing, like `the`, so each of
-# them gives all six words the same weight.
+# its weight between who drank and what was drunk.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(11.5, 5.2))
@@ -210,18 +209,16 @@ show(
 #
 # Write the queries, keys and values as the rows of $Q$ (L, d), $K$ (S, d) and $V$ (S, e). In *self-attention*, where
 # a sentence reads itself, $S = L$. In *cross-attention* the queries come from one sequence and the keys and values
-# from another, for example from the sentence that is being translated. In both cases all the outputs at once are
+# from another, for example from the sentence that is being translated. All the outputs at once are
 #
 # $$\operatorname{Att}(Q, K, V) = \operatorname{softmax}\Bigl(\frac{Q K^\top}{\sqrt d}\Bigr)\, V = D^{-1} A V, \qquad
 # A = \exp\Bigl(\frac{Q K^\top}{\sqrt d}\Bigr), \qquad D = \operatorname{diag}(A \mathbf{1}) .$$
 #
 # This is the *scaled dot-product attention* of Vaswani et al. (2017), who write $d_k$ for our $d$ and $d_v$ for our
-# $e$. They call the function that compares a query with a key a *compatibility function*. Here it is the inner
-# product, or *dot product*, and *scaled* refers to the division by $\sqrt d$; the older *additive attention* uses a
-# small network instead. The softmax acts on each row, and the second form of the formula says how: take the exponential
-# of each entry, which gives $A$, and divide each row by its sum. Since $\mathbf{1}$ is a vector of ones, the sums of
-# the rows are on the diagonal of $D$, and $D^{-1} A$ is the matrix of attention weights. An optional *mask* sets some
-# of the scores to $-\infty$, so that their keys get no weight (lesson 07).
+# $e$; *scaled* refers to the division by $\sqrt d$. The softmax acts on each row, and the second form of the formula
+# says how: take the exponential of each entry, which gives $A$, and divide each row by its sum. Since $\mathbf{1}$ is a
+# vector of ones, the sums of the rows are on the diagonal of $D$, and $D^{-1} A$ is the matrix of attention weights. An
+# optional *mask* sets some of the scores to $-\infty$, so that their keys get no weight.
 #
 # From inputs to outputs these are four steps: multiply $Q$ by $K^\top$, divide by $\sqrt d$, take the softmax of each
 # row, and multiply by $V$.
@@ -342,9 +339,6 @@ show(
 # - *near*, from the speech model, attends to moments close to its own;
 # - *spread*, also from the speech model, spreads its weight over a large part of the recording.
 #
-# How can the *near* head tell which keys are near? Queries and keys may depend on their positions (lesson 07), so a
-# score can fall with the distance.
-#
 # How many keys does a query attend to, if none of the weights is zero? The *effective number of keys* of query $i$ is
 # $1/\sum_j w_{ij}^2$. If $n$ keys share the weight equally, the sum is $n \cdot 1/n^2 = 1/n$, so the effective number
 # is $n$. It runs from 1, where one key has all the weight, to $L$, where all weights are equal.
@@ -405,6 +399,18 @@ show(
 # would give it. **Of three learned heads, one looks for certain tokens, one attends to neighbouring tokens, and one to
 # about a third of all keys.** They were chosen because they differ.
 #
+# ### Positions, blocks and decoders
+#
+# How can the *near* head tell which keys are near? A mean does not depend on the order of its terms, so attention alone
+# could not. A model therefore adds a second vector to that of each token, its *positional encoding*, made of sines and
+# cosines of its position. Then queries and keys depend on positions too, and a score can fall with the distance.
+#
+# Attention moves information between tokens. After it comes a small network, the *feed-forward network*, which works on
+# each token by itself. Each of the two adds its result to its input, and together they are a *block*. A *transformer*
+# is a few blocks, one after another. In an *encoder*, as in both models above, every token attends to all tokens. In a
+# *decoder* a token attends only to itself and to the tokens before it (a *causal mask*), so that the decoder can learn
+# to predict the next token, and write. Lesson 07 builds one.
+#
 # ## 5. The normalised error
 #
 # From here on we replace attention by something cheaper, and we must be able to say how wrong the result is. Wrong
@@ -450,8 +456,7 @@ for name, (q, k, v) in heads.items():
 # content head also does well, but such a window keeps most of the pairs of so short a chain.
 
 # %% [markdown]
-# The keys that a window leaves out are also missing from its denominator. Lesson 14 keeps
-# them at little cost.
+# Lesson 14 keeps what a window leaves out, at little cost.
 #
 # ## 6. The cost of exact attention
 #
@@ -489,6 +494,54 @@ for L in (1024, 4096, 16384):
 # Gaussian times a factor for each norm, and a Gaussian is a mean over random waves (lesson 03), which can be
 # estimated from a few of them (lesson 04). Lesson 08 puts these pieces together.
 #
+# ## 7. The writer
+#
+# One small model, *the writer*, goes with us from here on. It is a decoder of two blocks, each with four
+# heads of $d = 16$. Its tokens are characters of parts of two novels by Jane Austen, from which it has learned to continue a
+# text, and it reads at most 256 characters. Let it continue the word *Emma*.
+
+# %%
+params, config = writer.load(), writer.config()
+print(config.depth, "blocks,", config.heads, "heads of d =", config.width // config.heads, end=", ")
+print("at most", writer.LENGTH, "characters; tokens of Emma:", writer.encode("Emma"))
+print(writer.write(params, words=40))
+
+# %% [markdown]
+# Most of the words are English, and no sentence makes sense. To give it a grade, we let it predict each next character
+# of a novel that it has not read, and take the mean of $-\log_2 P$, where $P$ is the probability that it gave to the
+# character that really came. The result is in *bits per character*, and a lower number is better. A model that always
+# gives the right character half of the probability needs one bit.
+#
+# **Before you run this:** a model that knows nothing gives each of the 73 characters the same probability. How many
+# bits per character does it need?
+
+# %% tags=["answer"]
+n = len(writer.symbols())
+print(f"{n} characters, no knowledge: {np.log2(n):.2f} bits per character")
+
+# %% [markdown] tags=["answer"]
+# It needs $\log_2 73 = 6.19$ bits, whatever the text.
+
+# %% [markdown]
+# Between that and the writer there are *counts*, a model without any attention: for each group of letters, it looks up
+# which character came next in the two texts, and how often. Where a group was rare, the count after one letter fewer
+# fills in.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+bits = writer.bits(params)  # of each piece of 256 characters
+for after in (0, 2, 4, 6):
+    print(f"counts after {after} letters:  {writer.by_counts(after):.2f} bits per character")
+error = bits.std(ddof=1) / len(bits) ** 0.5
+print(f"the writer:              {bits.mean():.2f}, with a standard error of {error:.2f}")
+
+# %% [markdown]
+# **With exact attention the writer needs about as many bits per character on an unread novel as counts after four
+# letters.** Counts after six letters need slightly fewer, and for that they keep every group of seven characters of
+# both texts.
+#
+# This is the number to remember: 2.2 bits. From lesson 08 on we replace the attention in the writer's eight heads, one
+# method after another, and ask each time how many bits it needs, and what it writes.
+#
 # ## Take away
 #
 # - Scaled dot-product attention is a mean of values, weighted by a kernel of queries and keys and divided by the sum
@@ -496,12 +549,13 @@ for L in (1024, 4096, 16384):
 # - The kernel is a Gaussian of squared bandwidth $\sqrt d$, times a factor that grows with the length of the key.
 # - The normalised error is a ratio of squares. It is 0 for exact outputs and 1 for $\operatorname{mean}(V)$, the
 #   baseline that knows nothing of the query.
+# - A decoder is judged by bits per character: 6.19 is guessing, and the writer with exact attention needs 2.2.
 # - The cost of exact outputs is quadratic in the sequence length.
 #
 # ## Where it breaks
 #
 # - The weights of a query add up to 1, so a query that finds nothing still gets a mean of something.
-# - A mean does not depend on the order of its terms. Lesson 07 gives tokens their positions.
+# - A mean does not depend on the order of its terms, so without positional encoding attention does not know the order.
 #
 # ## Exercises
 #

@@ -498,7 +498,8 @@ for name, causal in (("decoder", True), ("encoder", False)):
 #
 # - [Vaswani et al. (2017)](references.md#vaswani-2017). The transformer. Their $d_{\text{model}}$ is our $n$, their $n$ our
 #   $L$, and a *sub-layer* is one half of a block. Their feed-forward network is *position-wise*: it works on each token
-#   by itself.
+#   by itself. They compare a query with a key by a *compatibility function*; in the older *additive attention* it is a
+#   small network.
 # - [Su et al. (2021)](references.md#su-2021). Rotary position embeddings.
 # - [Olsson et al. (2022)](references.md#olsson-2022). Induction heads, found in trained models.
 # - [Ba et al. (2016)](references.md#ba-2016). Layer normalisation.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Positive random features: build weights that cannot turn negative
 #
-# > **50 minutes.** Needs: attention and its normalised error (lesson 06), the softmax kernel from cosines and its
+# > **45 minutes.** Needs: attention and its normalised error (lesson 06), the softmax kernel from cosines and its
 # > error (lesson 08), orthogonal directions (lesson 05).
 # >
 # > Afterwards you can prove the lemma behind the Performer, predict how many random directions it takes to estimate a
@@ -11,8 +11,11 @@
 # In lesson 08 we estimated the weights of attention with cosines. Some of the estimates came out negative, and a
 # denominator near zero then ruined a whole row of the output. Can we write the same kernel as a mean of terms that are
 # never negative? We can, and this mean is the mechanism of the Performer: it is the "+" in FAVOR+, *fast attention via
-# positive orthogonal random features*. The first half of the lesson builds these features and works out how far off a
-# single estimated weight is. The second half asks how much of that error reaches the output of attention.
+# positive orthogonal random features*.
+#
+# On trained heads the result will be half a disappointment, and by then you will be able to say which half, and why.
+# Sections 1 to 4 build a single weight and work out how far off it is. Sections 5 to 8 ask how much of that error
+# reaches the output.
 
 # %%
 from time import process_time
@@ -21,9 +24,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import norm
 
-from performer_course import attention, compare, features, near_far, projections, theory
-from performer_course.teaching import data
-from performer_course.teaching.figures import COLORS, compared, show
+from performer_course import (
+    attention,
+    compare,
+    features,
+    near_far,
+    projections,
+    theory,
+    transformer,
+)
+from performer_course.teaching import data, writer
+from performer_course.teaching.figures import COLORS, compared, fold, show
 
 # %% [markdown]
 # ## 1. A mean of positive terms
@@ -49,29 +60,22 @@ from performer_course.teaching.figures import COLORS, compared, show
 #
 # The second form holds because $\omega$ and $-\omega$ are equally likely, so that the mean of $\sinh(\omega^\top z)$ is
 # zero. **The softmax kernel is a mean of positive terms over random directions.** This is Lemma 1 of Choromanski et al.
-# (2021). Bochner's theorem (lesson 03), which gave us the cosines of lesson 08, could not have led us here, because it
-# writes a kernel as a mean of waves, which have both signs.
+# (2021).
+#
+# > **Aside.** Bochner's theorem (lesson 03), which gave us the cosines of lesson 08, could not have led us here, because
+# > it writes a kernel as a mean of waves, which have both signs.
 #
 # Which directions contribute most to this mean? Look at the coordinate of $\omega$ along $z$. The directions are drawn
 # from a bell curve centred at 0. Multiplying this curve by $e^{\omega^\top z}$ gives, up to a constant factor, the bell
 # curve centred at $z$, so the mean comes from directions around $z$. In statistics this is called *exponential
-# tilting*. The factor, scaled to mean one, is an *importance weight*: it turns a mean over draws from one density into
-# a mean over another. The square of a term is $e^{2\omega^\top z}$, so by the same argument the mean square comes from
-# directions around $2z$.
+# tilting*, and the factor, scaled to mean one, an *importance weight*. The square of a term is $e^{2\omega^\top z}$, so by the same argument the mean square comes from directions
+# around $2z$.
 #
 # **Before you run this:** let $\|z\| = 3$. By symmetry, half of the mean comes from directions that lie beyond $z$.
 # What fraction of all directions lies there: less than one in five hundred, one in twenty, or one in two?
 
-# %% tags=["answer"]
-u = np.random.default_rng(0).normal(size=1_000_000)  # the coordinate of ω along z
-print("‖z‖   mean / e^{‖z‖²/2}   directions beyond z   fraction of the mean from them")
-for length in (0.5, 1, 2, 3):
-    terms, beyond = np.exp(length * u), u > length
-    fraction = terms[beyond].sum() / terms.sum()
-    mean = terms.mean() / np.exp(length**2 / 2)
-    print(f"{length:3} {mean:15.2f} {beyond.mean():21.4f} {fraction:22.2f}")
-
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+u = np.random.default_rng(0).normal(size=1_000_000)  # the coordinate of ω along z
 grid = np.linspace(-4, 10, 400)
 drawn = u[:1000]
 fig, ax = plt.subplots(figsize=(10, 4.4))
@@ -96,14 +100,21 @@ show(
     "the mean, centred at 3, and the integrand of the mean square, centred at 6. Ticks mark 1,000 draws. The number "
     f"of draws beyond 3 is {(drawn > 3).sum()}, and the largest draw is {drawn.max():.1f}.",
 )
+with fold("Four lengths of z"):
+    print("‖z‖   mean / e^{‖z‖²/2}   directions beyond z   fraction of the mean from them")
+    for length in (0.5, 1, 2, 3):
+        terms, beyond = np.exp(length * u), u > length
+        fraction = terms[beyond].sum() / terms.sum()
+        mean = terms.mean() / np.exp(length**2 / 2)
+        print(f"{length:3} {mean:15.2f} {beyond.mean():21.4f} {fraction:22.2f}")
 
 # %% [markdown] tags=["answer"]
-# Less than one direction in five hundred lies beyond $z$ at $\|z\| = 3$: the fraction is 0.0013, and these few
-# directions contribute half of the mean.
+# Less than one direction in five hundred lies beyond $z$, since $z$ is three standard deviations out. Yet these few
+# contribute half of the mean.
 
 # %% [markdown]
-# We sample in one place, although what we want to estimate is decided in another. Sections 3 and 4 follow from this
-# mismatch.
+# So the kernel is a mean of positive terms, but we sample in one place, and what we want to estimate is decided in
+# another. Section 4 shows what this mismatch costs. First we need features.
 #
 # ## 2. Positive and hyperbolic features
 #
@@ -120,9 +131,8 @@ show(
 # | *positive* | $e^{-\lVert x\rVert^2/2}$ | $e^u$ | $m$ |
 # | *hyperbolic* (`features.hyperbolic`) | $e^{-\lVert x\rVert^2/2} / \sqrt 2$ | $e^u$, $e^{-u}$ | $2m$ |
 #
-# **Hyperbolic features are positive features of the $2m$ directions $\pm\omega_i$.** The reason is that
-# $2\cosh t = e^t + e^{-t}$, so a hyperbolic term is the mean of the positive terms of $\omega_i$ and $-\omega_i$. Such
-# a pair of opposite draws is called *antithetic*.
+# > **Aside.** Because $2\cosh t = e^t + e^{-t}$, hyperbolic features are positive features of the $2m$ directions
+# > $\pm\omega_i$. Such a pair of opposite draws is called *antithetic*.
 
 
 # %%
@@ -143,43 +153,41 @@ for by_hand, name in ((positive_by_hand, "positive"), (hyperbolic_by_hand, "hype
     print(f"features.{name:10} {packaged.shape}, difference from ours below 1e-12: {equal}")
 
 # %% [markdown]
-# Positive features have a positive inner product, so all estimated weights are positive. The output is therefore again
-# a weighted mean of the values, and it cannot leave their convex hull. But if $x$ is very long, all its features may be
-# so small that the computer rounds them to zero, which is called *underflow*. So `attention.favor_attention` works with
-# their logarithms (lesson 11).
+# **Positive features have a positive inner product, so all estimated weights are positive.** The output is therefore
+# again a weighted mean of the values, and it cannot leave their convex hull. (If $x$ is very long, all its features may
+# be so small that the computer rounds them to zero, which is called *underflow*. So `attention.favor_attention` works
+# with their logarithms; lesson 11.) But positive does not mean accurate. How wrong is a weight, and what decides it?
 #
 # ## 3. The mean squared error of each map
 #
-# Positive does not mean accurate. All three estimates are unbiased means of $m$ independent terms, so the mean
-# squared error (MSE) of each is the variance of one term, divided by $m$.
-#
-# For positive features the term is $\Lambda e^{\omega^\top z}$. By the lemma with $2z$ in place of $z$, its square has
-# the mean $\Lambda^2 e^{2\|z\|^2}$. Subtract the square of the mean, $\Lambda^2 e^{\|z\|^2} = \mathrm{SM}^2$:
+# Each estimate is an unbiased mean of $m$ independent terms, so its mean squared error (MSE) is the variance of one term,
+# divided by $m$. For positive features the term is $\Lambda e^{\omega^\top z}$. By the lemma with $2z$ in place of $z$,
+# its square has the mean $\Lambda^2 e^{2\|z\|^2}$. Subtract the square of the mean,
+# $\Lambda^2 e^{\|z\|^2} = \mathrm{SM}^2$:
 #
 # $$\mathrm{MSE}^+ = \frac{\Lambda^2}{m} \bigl(e^{2\|z\|^2} - e^{\|z\|^2}\bigr)
 # = \frac{\mathrm{SM}^2}{m} \bigl(e^{\|z\|^2} - 1\bigr) .$$
 #
-# For hyperbolic features we use $\cosh^2 t = \frac12(1 + \cosh 2t)$, so that the mean square of
-# $\Lambda\cosh(\omega^\top z)$ is $\frac12 \Lambda^2 (1 + e^{2\|z\|^2})$. Subtracting $\mathrm{SM}^2$ as before leaves
-# $\frac12 \Lambda^2 (e^{\|z\|^2} - 1)^2$, which is $\frac12(1 - e^{-\|z\|^2})$ times the variance of a positive term.
-# The trigonometric error is the one derived in lesson 08. Divided by $\mathrm{SM}^2$, the MSE is the *relative
-# variance* of the estimate, and its square root is the *relative error* of the weight. The relative variances of the
-# three maps are (`theory.hyperbolic_mse` computes the second, without the division):
+# Divided by $\mathrm{SM}^2$, the MSE is the *relative variance* of the estimate, and its square root is the *relative
+# error* of the weight. For the three maps (lesson 08 derived the first; `theory.hyperbolic_mse` is the second,
+# undivided):
 #
 # $$\frac{\mathrm{MSE}^{\mathrm{trig}}}{\mathrm{SM}^2} = \frac2m \sinh^2\frac{\|x - y\|^2}{2}, \qquad
 # \frac{\mathrm{MSE}^{\mathrm{hyp}}}{\mathrm{SM}^2} = \frac2m \sinh^2\frac{\|x + y\|^2}{2}, \qquad
 # \frac{\mathrm{MSE}^+}{\mathrm{SM}^2} = \frac{e^{\|x + y\|^2} - 1}{m} .$$
 #
-# To keep the comparison simple, we give each map the same number $F$ of features, although the maps do not take equally
-# many milliseconds. Positive features then have $m = F$ directions, and the other two have $m = F/2$. In the experiment
-# $x$ and $y$ have length 1, and $F = 128$.
+# > **Aside.** A hyperbolic term has the variance $\frac12 \Lambda^2 (e^{\|z\|^2} - 1)^2$, by
+# > $\cosh^2 t = \frac12(1 + \cosh 2t)$. With as many features, its MSE is $1 - e^{-\|z\|^2}$ times that of positive
+# > features. It is below that of trigonometric ones where $x^\top y < 0$. Exercise 1 mixes two maps.
 #
-# **Before you run this:** let $y$ turn from $x$ to $-x$. Trigonometric, hyperbolic and positive features are each exact
-# in every draw at one end of the turn. For which of them is that end $y = x$, and for which $y = -x$? And are most
-# draws of positive features too high or too low at their other end?
+# Let $x$ and $y$ have length 1, and give each map 128 features: 128 directions for positive features, and half as many
+# for the other two.
+#
+# **Before you run this:** let $y$ turn from $x$, by way of a right angle, to $-x$. Where is the estimate of positive
+# features exact in every draw: at $y = x$, at the right angle, or at $y = -x$?
 
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def turned(angle, length=1.0, d=8):
     """Vectors of one length, at these angles (n,) to the first axis: (n, d)."""
     return length * np.stack([np.cos(angle), np.sin(angle)], axis=1) @ np.eye(2, d)
@@ -188,7 +196,7 @@ def turned(angle, length=1.0, d=8):
 F, angle, rng = 128, np.pi * np.linspace(0, 1, 13), np.random.default_rng(2)
 x, y, draws, ratio = turned(np.zeros(1)), turned(angle), rng.normal(size=(4000, F, 8)), {}
 exact = np.exp(y @ x[0])
-print("relative error, measured / by formula     0°              90°             180°")
+table = []
 for name in ("trigonometric", "hyperbolic", "positive"):
     phi, mse = getattr(features, name), getattr(theory, f"{name}_mse")
     m = F if name == "positive" else F // 2
@@ -197,11 +205,8 @@ for name in ("trigonometric", "hyperbolic", "positive"):
     measured = np.sqrt(((ratio[name] - 1) ** 2).mean(axis=0))
     formula = np.sqrt(mse(x, y, m)) / exact
     cells = "".join(f"{measured[i]:8.3f} / {formula[i]:.3f}" for i in (0, 6, 12))
-    print(f"{name:30}{cells}")
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+    table.append(f"{name:30}{cells}")
 under = (ratio["positive"][:, 0] < 1).mean()
-print(f"positive: {under:.0%} of draws are below the exact value at 0°")
 fig, axes = plt.subplots(1, 3, figsize=(12, 4.6), sharey=True)
 ends = []
 for ax, (name, at), color in zip(axes, ratio.items(), COLORS, strict=False):
@@ -229,49 +234,54 @@ show(
     f"draws is {compared(ratio['trigonometric'].min(), 0)} 0 for trigonometric features and "
     f"{compared(ratio['positive'].min(), 0)} 0 for positive ones.",
 )
+with fold("Measured and predicted"):
+    print("relative error, measured / by formula     0°              90°             180°")
+    print(*table, sep="\n")
+    print(f"positive: {under:.0%} of draws are below the exact value at 0°")
 
 # %% [markdown] tags=["answer"]
-# Trigonometric features are exact at $y = x$, and hyperbolic and positive features at $y = -x$. At their other end
-# most draws of positive features, 64 %, are below the exact value, and a few are far above it.
+# At $y = -x$, because there $z = 0$ and every term is $\Lambda e^0$.
 
 # %% [markdown]
-# The figure and the formulas agree on where each map is exact. **Trigonometric features are exact at $y = x$, and
-# hyperbolic and positive features at $y = -x$, where $z = 0$.** The formula for positive features also tells us how
-# fast the error grows away from that end. **The relative error of a weight estimated by positive features depends on
-# $\|x + y\|$ alone, and its square grows like $e^{\|x + y\|^2}$.**
+# Trigonometric features are exact at the other end. At their bad end, most draws of positive features are too low and a
+# few far too high, but none is below zero. **The relative error of a weight estimated by positive features depends on
+# $\|x + y\|$ alone, and its square grows like $e^{\|x + y\|^2}$.** Cosines need $x - y$ short, positive features need
+# $x + y$ short. So what have we gained?
 #
-# For a single weight, hyperbolic features beat the same number of positive features: although they have half as
-# many directions, their MSE is $2 \cdot \frac12(1 - e^{-\|z\|^2}) < 1$ times as large. They beat trigonometric
-# features exactly where $x^\top y < 0$, because $\|x + y\|^2 - \|x - y\|^2 = 4 x^\top y$. But one and the same
-# $\varphi$ has to serve all pairs of a head (exercise 1 mixes two maps).
-#
-# Large weights are expensive to estimate: if a weight is $e^t$ with $t = x^\top y > 0$, then
-# $\|x + y\|^2 = \|x - y\|^2 + 4t \ge 4t$, so positive features have a relative variance of at least $(e^{4t} - 1)/m$,
-# before the division by the sum of the weights. What about small weights, which are most of the weights in attention?
-# When $\mathrm{SM}$ goes to 0, $x^\top y$ goes to $-\infty$, so the norms grow, and the MSE of trigonometric features
-# grows with them, whereas the MSE of positive features, $\mathrm{SM}^2 (e^{\|x + y\|^2} - 1)/m$, goes to 0 with the
-# weight as long as $\|x + y\|$ stays bounded. Even where it does not, we still have *Markov's inequality*: a positive
-# estimate with mean $\mathrm{SM}$ exceeds $a\,\mathrm{SM}$ with probability at most $1/a$. So a weight that should be
-# close to zero rarely comes out large, before the division by the sum.
+# The gain is in small weights, which are most of the weights in attention. When $\mathrm{SM}$ goes to 0, $x^\top y$ goes
+# to $-\infty$, so the norms grow, and the MSE of trigonometric features grows with them. The MSE of positive features
+# goes to 0 with the weight as long as $\|x + y\|$ stays bounded. Even where it does not, by *Markov's inequality* a
+# positive estimate exceeds $a$ times its mean with probability at most $1/a$. Large weights are expensive: if a weight is $e^t$ with
+# $t = x^\top y > 0$, then $\|x + y\|^2 = \|x - y\|^2 + 4t \ge 4t$, so positive features have a relative variance of at
+# least $(e^{4t} - 1)/m$, before the division by the sum. Would we have noticed such an exponential in an experiment?
 #
 # ## 4. Heavy-tailed estimates
 #
-# The first figure showed that the mean comes from a region where few directions fall. Would an experiment notice?
 # Suppose that somebody who does not know the formula draws 1,000 directions, takes each of them as an estimate of its
 # own, and measures the MSE of a single direction by the mean of these 1,000 squared errors.
 #
-# **Before you run this:** let $\|z\| = 3$, where by the formula the mean of 1,000 directions has a relative error
-# of 2.8. Is a typical measured MSE less than a hundredth of the true one, a third of it, or close to it?
+# **Before you run this:** let $\|z\| = 3$, and remember the first figure. Is a typical measured MSE less than a
+# hundredth of the true one, a third of it, or close to it?
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rng = np.random.default_rng(4)
-print("‖z‖²  below exact  within a factor of 2  MSE, median measured / true  e^{‖z‖²/2}  e^{‖z‖²}")
-for square in (1, 4, 9):
-    one = np.exp(square**0.5 * rng.normal(size=(2000, 1000)) - square / 2)  # over exact
-    means, mse = one.mean(axis=1), ((one - 1) ** 2).mean(axis=1) / np.expm1(square)
-    low, within = (means < 1).mean(), (np.abs(np.log2(means)) < 1).mean()
-    line = f"{square:4} {low:12.2f} {within:21.2f} {np.median(mse):28.4f}"
-    print(f"{line} {np.exp(square / 2):11.0f} {np.exp(square):9,.0f}")
+with fold("Three lengths of z, and other directions"):
+    print(
+        "‖z‖²  below exact  within a factor of 2  MSE, median measured / true  10 e^{‖z‖²/2}  e^{‖z‖²}"
+    )
+    for square in (1, 4, 9):
+        one = np.exp(square**0.5 * rng.normal(size=(2000, 1000)) - square / 2)  # over exact
+        means, mse = one.mean(axis=1), ((one - 1) ** 2).mean(axis=1) / np.expm1(square)
+        low, within = (means < 1).mean(), (np.abs(np.log2(means)) < 1).mean()
+        line = f"{square:4} {low:12.2f} {within:21.2f} {np.median(mse):28.4f}"
+        print(f"{line} {10 * np.exp(square / 2):14.0f} {np.exp(square):9,.0f}")
+    for square in (0.01, 1, 9):
+        x = square**0.5 / 2 * np.eye(64)[:1]  # and y = x, in 64 dimensions with m = 64
+        remaining = theory.orthogonal_positive_mse(x, x, 64) / theory.positive_mse(x, x, 64)
+        bias = theory.fixed_norm_positive_ratio(square**0.5, 64)
+        print(
+            f"‖z‖² = {square:4}: MSE orthogonal / independent {remaining[0]:.3f}, SMREG / SM {bias:.2f}"
+        )
 
 # %% [markdown] tags=["answer"]
 # A typical measured MSE at $\|z\| = 3$ is less than a hundredth of the true one, because no direction has been drawn
@@ -284,29 +294,19 @@ for square in (1, 4, 9):
 # **At large $\|z\|$ an experiment makes a bad estimate look good, because the terms that matter have not been
 # drawn.**
 #
-# Still, at $\|z\| = 3$, 80 % of the estimates from 1,000 directions lie within a factor of 2 of the exact value,
-# although three in four are too low. How many directions are enough? The density of directions at $z$ is
-# $e^{-\|z\|^2/2}$ times the density at 0, so a typical estimate becomes useful with about $10\, e^{\|z\|^2/2}$
-# directions (here $e^{\|z\|^2/2}$ is 90). For the MSE to fall below the MSE of the answer 0, it takes $e^{\|z\|^2}$
-# directions, here 8,103.
+# How many directions are enough? The density of directions at $z$ is $e^{-\|z\|^2/2}$ times the density at 0, so a
+# typical estimate becomes useful with about $10\, e^{\|z\|^2/2}$ directions, which at $\|z\| = 3$ is 900. For the MSE to
+# fall below that of the answer 0, it takes $e^{\|z\|^2}$ of them, nine times as many there.
 #
-# Would better directions help? Orthogonal directions (lesson 05) leave the mean of the estimate as it is, whereas
-# directions of fixed norm $\sqrt d$, which never reach far out, estimate another kernel. This *regularised softmax*
-# kernel, or SMREG, is $1 - \|z\|^4/4(d + 2) + \dots$ times the softmax kernel.
-
-# %%
-for square in (0.01, 1, 9):
-    x = square**0.5 / 2 * np.eye(64)[:1]  # and y = x, in 64 dimensions with m = 64
-    remaining = theory.orthogonal_positive_mse(x, x, 64) / theory.positive_mse(x, x, 64)
-    bias = theory.fixed_norm_positive_ratio(square**0.5, 64)
-    print(
-        f"‖z‖² = {square:4}: MSE orthogonal / independent {remaining[0]:.3f}, SMREG / SM {bias:.2f}"
-    )
-
-# %% [markdown]
-# With $d = m = 64$, orthogonal directions leave 0.73 of the MSE at $\|z\| = 1$, and 0.997 of it at $\|z\| = 3$, where
-# help is needed most. There SMREG is 0.77 times the softmax kernel, a bias that more directions do not remove. Lesson
-# 14 introduces better features (*FAVOR++*, Likhosherstov et al., 2022).
+# Would better directions help? Orthogonal directions (lesson 05) leave the mean of the estimate as it is. In 64
+# dimensions, as many of them remove about a quarter of the MSE at $\|z\| = 1$, but next to nothing at $\|z\| = 3$, where
+# help is needed most.
+#
+# > **Aside.** Directions of fixed norm $\sqrt d$ never reach far out. They estimate another kernel, the
+# > *regularised softmax* kernel or SMREG, which is $1 - \|z\|^4/4(d + 2) + \dots$ times the softmax kernel, a bias that
+# > more directions do not remove. Lesson 15 introduces better features (*FAVOR++*, Likhosherstov et al., 2022).
+#
+# So at large $\|z\|$ a single weight is out of reach for a few directions. But do we need single weights?
 #
 # ## 5. A common factor cancels
 #
@@ -315,24 +315,24 @@ for square in (0.01, 1, 9):
 # are wrong.** In statistics such a ratio is called *self-normalised importance sampling* (Zheng et al., 2022).
 #
 # How much of their error do two weights have in common? Write the estimated weight of key $j$ as $1 + \eta_j$ times the
-# exact one, so that $\eta_j$ is its signed *deviation*, whose root mean square is the relative error of section 3. One
-# direction estimates $1 + \eta_j$ by $e^{\omega^\top z_j - \|z_j\|^2/2}$, where $z_j = x + y_j$, and this term has the
-# mean 1. The product of two such terms is an exponential again,
-# $e^{\omega^\top(z_1 + z_2) - (\|z_1\|^2 + \|z_2\|^2)/2}$, and by the lemma with $z_1 + z_2$ in place of $z$ it has the
-# mean $e^{z_1^\top z_2}$. Subtract 1, the product of the two means, and divide by the number of directions, which are
-# independent:
+# exact one, so that $\eta_j$ is its signed *deviation*, whose root mean square is the relative error of section 3. To
+# first order, the estimated ratio of two weights is $1 + \eta_1 - \eta_2$ times the exact one, so only the difference of
+# the deviations matters. With one direction and $z_j = x + y_j$, the lemma, with $z_1 + z_2$ in place of $z$, gives
+#
+# $$\begin{aligned}
+# (1 + \eta_1)(1 + \eta_2) &= e^{\omega^\top(z_1 + z_2)}\, e^{-(\|z_1\|^2 + \|z_2\|^2)/2} , \\
+# \mathbb{E}\,(1 + \eta_1)(1 + \eta_2) &= e^{\|z_1 + z_2\|^2/2}\, e^{-(\|z_1\|^2 + \|z_2\|^2)/2} = e^{z_1^\top z_2} .
+# \end{aligned}$$
+#
+# Subtract 1, the product of the two means, and divide by the number of directions, which are independent:
 #
 # $$\operatorname{Cov}(\eta_1, \eta_2) = \frac{e^{z_1^\top z_2} - 1}{m} .$$
-#
-# With $z_1 = z_2$ this is the relative variance of section 3. To first order, the estimated ratio of two weights is
-# $1 + \eta_1 - \eta_2$ times the exact one. For short vectors the mean square of $\eta_1 - \eta_2$ is nearly
-# $\|z_1 - z_2\|^2/m = \|y_1 - y_2\|^2/m$, in which the query no longer appears.
 #
 # **Before you run this:** a query has length 1. Two keys of length $\frac12$ are at right angles to it and point in
 # opposite directions. Are the errors of their two weights positively correlated, negatively correlated, or
 # uncorrelated?
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 x, m = np.eye(8)[:1], 64
 y = np.array([[0, 0.5, 0], [0, -0.5, 0], [0, 0.47, 0.17]]) @ np.eye(3, 8)  # three keys
 draws = np.random.default_rng(5).normal(size=(4000, m, 8))
@@ -340,13 +340,6 @@ estimates = np.array([features.positive(y, W) @ features.positive(x, W)[0] for W
 eta = estimates / np.exp(y @ x[0]) - 1  # (4000, 3), the deviations
 z = x + y
 cov = np.expm1(z @ z.T) / m
-print("key 1 with     covariance, measured   by formula   correlation")
-for i, name in ((2, "a nearby key"), (1, "opposite key")):
-    measured = np.cov(eta[:, 0], eta[:, i])[0, 1]
-    correlation = cov[0, i] / np.sqrt(cov[0, 0] * cov[i, i])
-    print(f"{name:14} {measured:20.4f} {cov[0, i]:12.4f} {correlation:13.2f}")
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.9), sharey=True)
 named = (2, "two keys near each other", COLORS[0]), (1, "two opposite keys", COLORS[1])
 spread = []
@@ -369,20 +362,26 @@ show(
     f"difference of the two is {spread[0]:.2f}; for opposite keys they form a wide cloud along it, and the difference is "
     f"{spread[1]:.2f}. The relative error of the first weight alone is {np.sqrt((eta[:, 0] ** 2).mean()):.2f}.",
 )
+with fold("Both pairs of keys"):
+    print("key 1 with     covariance, measured   by formula   correlation")
+    for i, name in ((2, "a nearby key"), (1, "opposite key")):
+        measured = np.cov(eta[:, 0], eta[:, i])[0, 1]
+        correlation = cov[0, i] / np.sqrt(cov[0, 0] * cov[i, i])
+        print(f"{name:14} {measured:20.4f} {cov[0, i]:12.4f} {correlation:13.2f}")
 
 # %% [markdown] tags=["answer"]
-# The errors of the two weights are positively correlated, by 0.45, although the keys are opposite. Both pairs contain
-# the same query, so that $z_1^\top z_2 = 1 - \frac14$ is positive. For keys near each other the correlation is 0.98.
+# Positively: both pairs contain the same query, so that $z_1^\top z_2 = 1 - \frac14$ is positive, although the keys are
+# opposite.
 
 # %% [markdown]
 # In each draw the weights of two nearby keys are wrong by nearly the same factor, and the division removes nearly all
-# of this error.
+# of this error. So an output can be better than its weights. Is that enough on trained heads, where $x + y$ is long?
 #
 # ## 6. Positive features on trained heads
 #
-# We take trained heads as they are, on which cosines typically did worse than $\operatorname{mean}(V)$ (lesson 08), and
-# give a head of $L$ tokens only $L/8$ features. Positive features then take at most a quarter of the multiplications of
-# exact attention, or half in the decoder, which is *causal*: a token sees only earlier tokens and itself.
+# We take trained heads as they are, on which cosines typically did worse than $\operatorname{mean}(V)$, and give a head
+# of $L$ tokens only $L/8$ features. Positive features then take at most a quarter of the multiplications of exact
+# attention, or half in the decoder, which is *causal*: a token sees only earlier tokens and itself.
 #
 # | heads | how many | $L$ | features, $L/8$ |
 # |---|---|---|---|
@@ -390,11 +389,10 @@ show(
 # | *antibody*, the easiest and the hardest in each of three blocks | six | 122 | 15 |
 # | *speech* | two | 1,500 | 187 |
 #
-# The task can be made easier at no cost. Trained queries and keys have means $\bar q$ and $\bar k$ far from zero, which
-# add to $\|x + y\|$. By the table of lesson 08 positive features see the keys $k_j - \bar q - \bar k$, which are closer
-# to the *opposite* of the queries (lesson 15). By section 4 a typical weight then needs about $10\, e^{\|z\|^2/2}$
-# directions. The next table compares this number, for the median $\|z\|^2$ of all pairs, with the $F$ that we can
-# afford.
+# The task can be made easier at no cost. Subtract the mean query and the mean key from all keys (lesson 08). No weight
+# of exact attention changes, but $\|x + y\|$ gets shorter. Still it stays long: at its median on each of the three kinds,
+# section 4 asks for thousands of directions per weight. The picture shows one row of weights of an antibody head, before
+# and after this shift, with more features than $L/8$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 # q, k and v (heads, inputs, L, d) of each kind, and the mean query and mean key of lesson 08
@@ -406,23 +404,75 @@ encoders = {"antibody": data.antibody_heads(), "speech": [a[:, None] for a in da
 for name, (q, k, v) in encoders.items():
     means = [a.mean(axis=2, keepdims=True) for a in (q, k)]  # of the input itself
     kinds[name, q.shape[2], 64] = q, k, v, means
-print("kind                       L   d   F   median ‖z‖²   10 e^{‖z‖²/2}")
-for (name, L, d), (q, k, _, (mean_q, mean_k)) in kinds.items():
-    q, k = q[..., :: max(1, L // 256), :], k - mean_q - mean_k
-    z_square = (q**2).sum(axis=-1)[..., None] + (k**2).sum(axis=-1)[..., None, :] + 2 * q @ k.mT
-    seen = np.tri(L) if name == DECODER else np.ones(z_square.shape[-2:])
-    median = np.median(z_square[..., seen > 0]) / d**0.5
-    print(f"{name:22} {L:5,} {d:3} {L // 8:3} {median:13.1f} {10 * np.exp(median / 2):15,.0f}")
+
+q, k = (a[0, 0] / 64**0.25 for a in data.antibody_heads()[:2])  # of the first head and chain
+shifted = k - q.mean(axis=0) - k.mean(axis=0)
+named = {"64 features": k, "64 features, keys shifted": shifted}
+
+
+def rows_of(x, y, W):  # weights that sum to one, (L, L)
+    A = features.positive(x, W) @ features.positive(y, W).T
+    return A / A.sum(axis=1, keepdims=True)
+
+
+def too_much(A, B):  # how much weight has to move for B to become A, row by row
+    return np.abs(A - B).sum(axis=1) / 2
+
+
+exact = np.exp(q @ k.T)
+exact /= exact.sum(axis=1, keepdims=True)
+draws = [projections.orthogonal(np.random.default_rng(seed), 64, 64) for seed in range(60, 80)]
+moved = {
+    name: np.array([too_much(exact, rows_of(q, y, W)) for W in draws]) for name, y in named.items()
+}
+typical = sum((at[0] - np.median(at)) ** 2 for at in moved.values()).argmin()  # in the first draw
+order = np.argsort(-exact[typical])[:40]
+fig, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True)
+for ax, (name, y), color in zip(axes, named.items(), (COLORS[1], COLORS[0]), strict=True):
+    ax.bar(
+        np.arange(1, 41), rows_of(q, y, draws[0])[typical, order], color=color, label="estimated"
+    )
+    ax.plot(
+        np.arange(1, 41),
+        exact[typical, order],
+        "_",
+        color=COLORS[6],
+        markersize=9,
+        markeredgewidth=2.5,
+        label="exact",
+    )
+    ax.set(title=name, xlabel="key, largest exact weight first")
+    ax.legend(loc="upper right")
+axes[0].set_ylabel("weight")
+show(
+    fig,
+    caption="Forty of the 122 weights of one query, from one draw. Bars should end at the black marks.",
+    alt="Bars of estimated attention weights, marks at the exact ones. In this row "
+    + " and ".join(f"with {name} {at[0, typical]:.0%}" for name, at in moved.items())
+    + " of the weight is on the wrong keys; the medians over all rows of the head and 20 draws are "
+    + " and ".join(f"{np.median(at):.0%}" for at in moved.values())
+    + f", and with equal weights it would be {np.median(too_much(exact, 1 / 122)):.0%}.",
+)
+with fold("How long x + y is on each kind of head, and the rows of this one"):
+    print("kind                       L   d   F   median ‖z‖²   10 e^{‖z‖²/2}")
+    for (name, L, d), (q, k, _, (mean_q, mean_k)) in kinds.items():
+        q, k = q[..., :: max(1, L // 256), :], k - mean_q - mean_k
+        z_square = (q**2).sum(axis=-1)[..., None] + (k**2).sum(axis=-1)[..., None, :] + 2 * q @ k.mT
+        seen = np.tri(L) if name == DECODER else np.ones(z_square.shape[-2:])
+        median = np.median(z_square[..., seen > 0]) / d**0.5
+        print(f"{name:22} {L:5,} {d:3} {L // 8:3} {median:13.1f} {10 * np.exp(median / 2):15,.0f}")
+    print("weight on wrong keys, 64 features, median over all rows of this head and 20 draws:")
+    print(", ".join(f"{name} {np.median(at):.2f}" for name, at in moved.items()))
 
 # %% [markdown]
-# So most weights will be wrong.
+# No weight is negative, and after the shift less of the weight is on wrong keys. But the largest weights are still far too
+# small.
 #
-# **Before you run this:** with $F = 4$, 15 and 187 positive features per head, will the median normalised error on
-# these heads be of the order of 0.01, of 1, or of 100 and more as with cosines? Remember what kind of mean the output
-# is.
+# **Before you run this:** with $L/8$ positive features and shifted keys, will the median normalised error of the output
+# be of the order of 0.01, of 1, or of 100 and more as with cosines? Remember what kind of mean the output is.
 
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def by_features(phi, m, q, k, v, exact, causal, draws=48):
     """Normalised errors of m orthogonal directions per head: (draws, heads, inputs)."""
     rng, d, errors = np.random.default_rng(8), q.shape[-1], []
@@ -434,7 +484,6 @@ def by_features(phi, m, q, k, v, exact, causal, draws=48):
     return np.array(errors)
 
 
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 errors, nearer = {}, []
 for (name, L, d), (q, k, v, (mean_q, mean_k)) in kinds.items():
     causal, F, some = name == DECODER, L // 8, slice(None)
@@ -450,6 +499,54 @@ for (name, L, d), (q, k, v, (mean_q, mean_k)) in kinds.items():
     }
     found = by_features(features.trigonometric, F // 2, q, to_queries, *given, draws=4)
     nearer.append(np.median(found, axis=(0, 2)))
+results = {
+    kind: {method: np.median(e, axis=(0, 2)) for method, e in of.items()}
+    for kind, of in errors.items()
+}
+order, nearer = ["cosines and sines", "positive features"], np.hstack(nearer)
+of = {name: np.concatenate([at[name] for at in results.values()]) for name in order}
+positive, waves = of[order[1]], of[order[0]]
+
+
+def brief(number):
+    return f"{number:.2g}" if number < 100 else f"{number:,.0f}"
+
+
+with fold("Every kind of head, with shift and without"):
+    print(f"{'median error (quartiles)':26}" + "".join(f"{name:>23}" for name, _, _ in kinds))
+    for method in order:
+        ends = [np.quantile(at[method], (0.5, 0.25, 0.75)) for at in errors.values()]
+        cells = ["{} ({}–{})".format(*map(brief, three)) for three in ends]
+        print(f"{method:26}" + "".join(f"{cell:>23}" for cell in cells))
+    below = (f"{(of[order[1]] < 1).sum()} of {len(of[order[1]])}" for of in results.values())
+    print(f"{'heads below 1: positive':26}" + "".join(f"{cell:>23}" for cell in below))
+    print("medians head by head, with L/8 features:")
+    print(f"  positive: {positive.min():.2f} to {positive.max():.2f}")
+    print(f"  cosines and sines: {waves.min():.1f} to {waves.max():,.0f}")
+    print(f"  the same, keys shifted to the queries: {nearer.min():.0f} to {nearer.max():,.0f}")
+    worst = max(of["positive features"].max() for of in errors.values())
+    print(f"positive, keys shifted, worst single draw: {worst:.0f}")
+    q, k, v, _ = kinds[DECODER, 32, 8]
+    exact = attention.softmax_attention(q, k, v, causal=True)
+    found = by_features(features.positive, 4, q, k, v, exact, True)
+    print(f"positive, decoder, keys not shifted: {np.median(found):.1f}")
+
+# %% [markdown] tags=["answer"]
+# Of the order of 1, because the weights are not accurate, but the output stays in the convex hull of the values.
+
+# %% [markdown]
+# **On trained heads $L/8$ positive features do not explode as cosines do, but on the stored antibody and speech heads
+# they are at best hardly better than $\operatorname{mean}(V)$.** They beat it on seven of the eight decoder heads, and the
+# shift helps them there. With cosines the median is far above 1 on every head, whether the keys are left alone or shifted
+# to the queries. So positive weights cure the failure of lesson 08, although they are not yet accurate. Does anything
+# else do better at the same cost?
+#
+# ## 7. Rivals at the same cost
+#
+# Let us compare them with methods that use no random numbers. A *window* looks at the nearest keys alone, and *a mean
+# key* stands for all other keys. *Taylor features* of degree 1 (lesson 08) have a fixed number.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 bench, (x, y) = {}, (texts, data.antibody_heads())  # kind: the bench on each of its texts
 cases = {DECODER: [[[a[:, j] for a in x] for j in (i, i + 16)] for i in range(16)]}
 cases["antibody"] = [[[a[:, j] for a in y] for j in (i, 1 - i)] for i in range(2)]
@@ -466,26 +563,6 @@ results = {
     kind: {method: np.median(e, axis=(0, 2)) for method, e in of.items()}
     for kind, of in errors.items()
 }
-
-
-def brief(number):
-    return f"{number:.2g}" if number < 100 else f"{number:,.0f}"
-
-
-order = ["cosines and sines", "positive features", *bench["antibody", 122, 64][0]]
-print(f"{'median error (quartiles)':26}" + "".join(f"{name:>23}" for name, _, _ in kinds))
-for method in order[:2] + [name for name in order[2:] if name not in ("mean(V)", order[1])]:
-    cells = [brief(np.median(of[method])) if method in of else "–" for of in errors.values()]
-    if method in ("cosines and sines", "positive features", "Taylor, degree 1"):  # heavy tails
-        ends = (np.quantile(of[method], (0.25, 0.75)) for of in errors.values())
-        cells = [
-            f"{c} ({brief(low)}–{brief(high)})" for c, (low, high) in zip(cells, ends, strict=True)
-        ]
-    print(f"{method:26}" + "".join(f"{cell:>23}" for cell in cells))
-below = (f"{(of[order[1]] < 1).sum()} of {len(of[order[1]])}" for of in results.values())
-print(f"{'heads below 1: positive':26}" + "".join(f"{cell:>23}" for cell in below))
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 looks = {
     "cosines and sines": ("x", COLORS[6]),
     "positive features": ("s", COLORS[0]),
@@ -513,8 +590,7 @@ ax.set_xticks([0.01, 0.1, 1, 10, 100, 1e4], ["0.01", "0.1", "1", "10", "100", "1
 ax.minorticks_off()
 ax.set_yticks(range(len(results)), [f"{name}, L = {L:,}" for name, L, _ in results])
 fig.legend(loc="outside lower center", ncols=4, columnspacing=1.2)
-of = {method: np.concatenate([at[method] for at in results.values()]) for method in list(looks)[:3]}
-positive, waves, window = (of[method] for method in (order[1], order[0], "window + mean key"))
+window = np.concatenate([at["window + mean key"] for at in results.values()])
 show(
     fig,
     caption="In each row a mark is one head. Squares to the left of the dotted line are heads on which positive features "
@@ -525,33 +601,38 @@ show(
     "of them left of the line of mean(V), and those of a window with a mean key at the same cost up to "
     f"{window.max():.2f}. Marks are cut off at 0.003.",
 )
-print("medians head by head, with L/8 features:")
-print(f"  positive: {positive.min():.2f} to {positive.max():.2f}")
-print(f"  cosines and sines: {waves.min():.1f} to {waves.max():,.0f}")
-nearer = np.hstack(nearer)
-print(f"  the same, keys shifted to the queries: {nearer.min():.0f} to {nearer.max():,.0f}")
-worst = max(of["positive features"].max() for of in errors.values())
-print(f"positive, keys shifted, worst single draw: {worst:.0f}")
-q, k, v, _ = kinds[DECODER, 32, 8]
-exact = attention.softmax_attention(q, k, v, causal=True)
-found = by_features(features.positive, 4, q, k, v, exact, True)
-print(f"positive, decoder, keys not shifted: {np.median(found):.1f}")
-series = errors["antibody", 122, 64]["Taylor, degree 1"]
-print(f"Taylor, degree 1, {series.size} antibody inputs: {series.min():.2f} to {series.max():.2f}")
-rng = np.random.default_rng(6)
-for name, L, d, length in (("short tokens", 256, 16, 0.25), ("independent tokens", 2048, 8, 1)):
-    q, k = length * rng.normal(size=(2, 4, 1, L, d))  # four heads
-    v = rng.normal(size=(4, 1, L, d))
-    given = q[..., ::8, :], k, v, attention.softmax_attention(q[..., ::8, :], k, v), False
-    series = attention.taylor_attention(given[0], k - k.mean(axis=-2, keepdims=True), v, 1)
-    print(f"{name}: degree 1 {np.median(compare.normalised_error(series, given[3], v)):.2g}")
-    m = L // 2
-    for phi, some in ((features.trigonometric, m // 2), (features.positive, m)):
-        low, middle, high = np.quantile(by_features(phi, some, *given, draws=12), (0.25, 0.5, 0.75))
-        print(f"  {m:,} {phi.__name__} features {middle:.2g} ({low:.2g} to {high:.2g})")
+order += bench["antibody", 122, 64][0]
+with fold("Every row of the bench, and made-up tokens"):
+    print(f"{'median error (quartiles)':26}" + "".join(f"{name:>23}" for name, _, _ in kinds))
+    for method in order[:2] + [name for name in order[2:] if name not in ("mean(V)", order[1])]:
+        cells = [brief(np.median(of[method])) if method in of else "–" for of in errors.values()]
+        if method in ("cosines and sines", "positive features", "Taylor, degree 1"):  # heavy tails
+            ends = (np.quantile(of[method], (0.25, 0.75)) for of in errors.values())
+            cells = [
+                f"{c} ({brief(low)}–{brief(high)})"
+                for c, (low, high) in zip(cells, ends, strict=True)
+            ]
+        print(f"{method:26}" + "".join(f"{cell:>23}" for cell in cells))
+    series = errors["antibody", 122, 64]["Taylor, degree 1"]
+    print(
+        f"Taylor, degree 1, {series.size} antibody inputs: {series.min():.2f} to {series.max():.2f}"
+    )
+    rng = np.random.default_rng(6)
+    for name, L, d, length in (("short tokens", 256, 16, 0.25), ("independent tokens", 2048, 8, 1)):
+        q, k = length * rng.normal(size=(2, 4, 1, L, d))  # four heads
+        v = rng.normal(size=(4, 1, L, d))
+        given = q[..., ::8, :], k, v, attention.softmax_attention(q[..., ::8, :], k, v), False
+        series = attention.taylor_attention(given[0], k - k.mean(axis=-2, keepdims=True), v, 1)
+        print(f"{name}: degree 1 {np.median(compare.normalised_error(series, given[3], v)):.2g}")
+        m = L // 2
+        for phi, some in ((features.trigonometric, m // 2), (features.positive, m)):
+            low, middle, high = np.quantile(
+                by_features(phi, some, *given, draws=12), (0.25, 0.5, 0.75)
+            )
+            print(f"  {m:,} {phi.__name__} features {middle:.2g} ({low:.2g} to {high:.2g})")
 
 
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
+# %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 def milliseconds(name, method, *given):
     took = []
     for _ in range(5):
@@ -566,48 +647,100 @@ def mapped(q, k, v, phi, W):
     return attention.linear_attention(*phis, v)
 
 
-for name, L, d in (("antibody", 122, 64), ("speech", 1500, 64)):
-    q, k, v = np.random.default_rng(9).normal(size=(3, L, d))
-    W = projections.orthogonal(np.random.default_rng(10), L // 8, d)
-    print(f"milliseconds for one {name} head of {L:,} tokens:")
-    milliseconds("exact", attention.softmax_attention, q, k, v)
-    milliseconds("window + mean key", near_far.joint_attention, q, k, v, L // 8)
-    milliseconds("cos, sin", mapped, q, k, v, features.trigonometric, W[: L // 16])
-    milliseconds("positive", mapped, q, k, v, features.positive, W)
-    milliseconds("Taylor, degree 1", attention.taylor_attention, q, k, v, 1)
-    print()
-
-# %% [markdown] tags=["answer"]
-# Of the order of 1: head by head the sixteen medians lie between 0.69 and 2.0. So few features do not give accurate
-# weights, but the output stays in the convex hull of the values.
+with fold("Milliseconds"):
+    for name, L, d in (("antibody", 122, 64), ("speech", 1500, 64)):
+        q, k, v = np.random.default_rng(9).normal(size=(3, L, d))
+        W = projections.orthogonal(np.random.default_rng(10), L // 8, d)
+        print(f"milliseconds for one {name} head of {L:,} tokens:")
+        milliseconds("exact", attention.softmax_attention, q, k, v)
+        milliseconds("window + mean key", near_far.joint_attention, q, k, v, L // 8)
+        milliseconds("cos, sin", mapped, q, k, v, features.trigonometric, W[: L // 16])
+        milliseconds("positive", mapped, q, k, v, features.positive, W)
+        milliseconds("Taylor, degree 1", attention.taylor_attention, q, k, v, 1)
+        print()
 
 # %% [markdown]
-# **On trained heads $L/8$ positive features do not explode as cosines do, but on the stored antibody and speech heads
-# they are at best hardly better than $\operatorname{mean}(V)$.** They beat it on seven of the eight decoder heads. On
-# two antibody heads and one speech head they are about level with it, and on the other five they are worse. With
-# cosines no head has a median below 9, whether the keys are left alone or shifted to the queries. So positive weights
-# cure the failure of lesson 08, although they are not yet accurate. The shift helps: without it their median on the
-# decoder heads is 1.1 instead of 0.85.
+# **At the same cost, a window with one mean key for all other keys follows attention more closely than positive
+# features, on all three kinds of head.** (This code takes more milliseconds for it.) Taylor features are closer on
+# antibody and speech heads, at twice the cost on the former: there they beat $\operatorname{mean}(V)$ on both chains of
+# all six heads. On the decoder heads they fail, and lesson 10 shows why.
 #
-# The other rows of the table are the bench of lesson 08, at the cost of the positive features: windows of the nearest
-# keys, with the first keys (*sinks*) and with a mean key or cluster centres for all others, and clustered queries,
-# which share outputs. A window with one mean key for all other keys follows attention more closely than they do on all
-# three kinds of head, although this code takes more milliseconds for it. Taylor features of degree 1, whose number is
-# fixed, are closer on antibody and speech, on antibody heads at twice the cost: there they beat
-# $\operatorname{mean}(V)$ on both chains of all six heads. On the decoder heads they fail, and lesson 10 shows why.
+# Lesson 14 returns to windows. First we ask what a few features do to a whole model.
 #
-# Let us return to the thread of the course. We have written a comparison as a mean of positive terms, so the brackets
-# in the matrix product can move, as they will in lesson 10, without any weight turning negative. The answer survives on
-# some learned heads, but on all three kinds $\|x + y\|$ is so large that single weights stay inaccurate. This is why
-# lesson 15 makes it smaller and lesson 14 treats nearby keys exactly.
+# ## 8. Back to the writer
+#
+# Each head of the writer gets 64 positive features, and from its keys we subtract its mean query and mean key on other
+# texts, here called the centre.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+seen, params = [], writer.load()
+
+
+def record(q, k, v, layer, *, causal, key_mask):
+    seen.append(q.mean(axis=1, keepdims=True) + k.mean(axis=1, keepdims=True))
+    return attention.softmax_attention(q, k, v, causal=True)
+
+
+for piece in writer.pieces(writer.text("choose"))[:40]:
+    transformer.forward(params, piece[:-1], writer.config(), attend=record)
+params["centre"] = np.stack([np.mean(seen[block::2], axis=0) for block in range(2)])
+
+# %%
+W = projections.orthogonal(np.random.default_rng(30), 64, 16)
+
+
+def attend(q, k, v, layer, *, causal, key_mask):
+    return attention.favor_attention(q, k - layer["centre"], v, W, causal=True)
+
+
+print(
+    f"{writer.bits(params, attend).mean():.2f} bits per character, exact {writer.bits(params).mean():.2f}"
+)
+print(writer.write(params, attend))
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+with fold("Four draws each, keys shifted and not, and counts of letters"):
+    for m in (64, 1024):
+        for name, centre in (("shifted", params["centre"]), ("not shifted", 0 * params["centre"])):
+            found = []
+            for draw in range(30, 34):
+                W = projections.orthogonal(np.random.default_rng(draw), m, 16)
+                found.append(writer.bits(params | {"centre": centre}, attend).mean())
+            print(
+                f"{m:5,} features, {name}: {min(found):.2f} to {max(found):.2f} bits per character"
+            )
+    print(
+        f"by counts of letters {writer.by_counts(0):.2f}, after one letter {writer.by_counts(1):.2f}"
+    )
+
+# %% [markdown]
+# **With 64 positive features the writer does worse than if it only counted how often each letter occurs, in all four
+# draws.** Nothing explodes any more, but what it learned is lost. Four times as many features as it reads characters
+# still leave it behind counts of pairs of letters. Then why do we go on?
+#
+# ## What failed so far, and why we go on
+#
+# Two methods have failed on these trained heads. Cosines estimate the kernel without bias, but weights can turn negative
+# and a denominator can come near zero, and then the output explodes. Positive features rule this out. What is left is a
+# relative error whose square grows like $e^{\|x + y\|^2}$, and trained queries and keys are too long for it. The two have
+# one thing in common: the model has learned its queries and keys for exact softmax attention, and a few random directions
+# are asked to imitate its weights.
+#
+# There are three reasons to go on.
+#
+# - *The brackets move.* With features, whatever they are, the cost no longer grows with the square of the length, and a
+#   decoder carries what it has read in a state that does not grow. Lessons 10 and 12 show both.
+# - *The formulas say what to change.* They name the quantity that decides, $\|x + y\|$. Lesson 11 predicts from it the
+#   error of an output, and lesson 15 makes it smaller.
+# - *Nobody has to imitate.* A model that is trained with features can learn queries and keys that suit them, as those of
+#   Choromanski et al. (2021) do. In lesson 13 the writer is trained so.
 #
 # ## Take away
 #
 # - $\exp(x^\top y) = \Lambda\, \mathbb{E}\, e^{\omega^\top(x + y)} = \Lambda\, \mathbb{E} \cosh(\omega^\top(x + y))$.
 #   Directions are drawn from a bell curve centred at 0, but the mean comes from one centred at $x + y$.
-# - Relative variance of a weight: $\frac2m \sinh^2\frac{\|x - y\|^2}{2}$ for trigonometric,
-#   $\frac2m \sinh^2\frac{\|x + y\|^2}{2}$ for hyperbolic and $(e^{\|x + y\|^2} - 1)/m$ for positive features. A typical
-#   positive estimate is too low.
+# - The relative variance of a weight is $(e^{\|x + y\|^2} - 1)/m$ for positive features. At large $\|x + y\|$ a typical
+#   estimate is too low.
 # - The deviations of two weights of a query have the covariance $(e^{z_1^\top z_2} - 1)/m$. A factor common to a whole
 #   row cancels.
 # - Outputs of positive features stay in the convex hull of the values. With $L/8$ of them that is hardly better than
@@ -618,7 +751,7 @@ for name, L, d in (("antibody", 122, 64), ("speech", 1500, 64)):
 #
 # - Orthogonal directions do next to nothing at tiny and at large $\|x + y\|$, and directions of fixed norm have a bias
 #   that more of them do not remove.
-# - At small norms Taylor features are better. On the independent tokens of section 6, 1,024 cosines and sines are more
+# - At small norms Taylor features are better. On the independent tokens of section 7, 1,024 cosines and sines are more
 #   accurate at the median than 1,024 positive features, and nine Taylor features more accurate than either.
 #
 # ## Exercises

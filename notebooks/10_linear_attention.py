@@ -20,10 +20,10 @@ from timeit import repeat
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, compare, features, projections
+from performer_course import attention, compare, features, projections, transformer
 from performer_course.backend import peak
-from performer_course.teaching import data, drawings
-from performer_course.teaching.figures import COLORS, gram, show
+from performer_course.teaching import data, drawings, writer
+from performer_course.teaching.figures import COLORS, fold, gram, show
 
 # %% [markdown]
 # ## 1. Associativity
@@ -43,20 +43,19 @@ from performer_course.teaching.figures import COLORS, gram, show
 # $$o_i^\top = \frac{\varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j^\top}
 # {\varphi(q_i)^\top \sum_j \varphi(k_j)} .$$
 #
-# **The two sums over the keys are the same for every query: a matrix (F, e) and a vector (F,).** We compute them once
-# and use them for all queries. You can think of them as a summary of the keys and values, whose size does not depend on
-# their number $S$. Once it is made, no query ever looks at a single key again. Now let the features be the rows of
-# $\varphi(Q)$ (L, F) and $\varphi(K)$ (S, F), and let $\mathbf{1}$ be a vector of ones. Then all that we have done is
-# to move brackets, which is allowed because matrix multiplication is *associative*:
+# **The two sums over the keys are the same for every query: a matrix (F, e) and a vector (F,).** We compute them once,
+# and after that no query ever looks at a single key again. You can think of them as a summary of the keys and values,
+# whose size does not depend on their number $S$. Let the features be the rows of $\varphi(Q)$ (L, F) and $\varphi(K)$
+# (S, F), and let $\mathbf{1}$ be a vector of ones. Then all that we have done is to move brackets, which is allowed
+# because matrix multiplication is *associative*:
 #
 # $$\bigl(\varphi(Q)\, \varphi(K)^\top\bigr) V = \varphi(Q)\, \bigl(\varphi(K)^\top V\bigr),
 # \qquad
 # \bigl(\varphi(Q)\, \varphi(K)^\top\bigr) \mathbf{1}
 # = \varphi(Q)\, \bigl(\varphi(K)^\top \mathbf{1}\bigr) .$$
 #
-# **Before you read on:** let $L = S = 12$, $F = 4$ and $e = 3$. What shape does the product in brackets have in
-# $(\varphi(Q)\varphi(K)^\top)V$, and what shape in $\varphi(Q)(\varphi(K)^\top V)$? Which of the two orders takes fewer
-# multiplications?
+# **Before you read on:** let $L = S = 12$, $F = 4$ and $e = 3$. Write down the shapes of the two products in brackets
+# on the left, $\varphi(Q)\varphi(K)^\top$ and $\varphi(K)^\top V$. Which of the two orders takes fewer multiplications?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 L, F, e = 12, 4, 3
@@ -71,16 +70,14 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The first order makes a matrix of $12 \times 12$ entries, and the second one of $4 \times 3$. So the second order
-# takes fewer multiplications, 288 instead of 1,008.
+# The second order takes fewer multiplications, 288 instead of 1,008, because its brackets hold $4 \times 3$ entries and
+# those of the first $12 \times 12$.
 
 # %% [markdown]
 # In general, $(\varphi(Q)\varphi(K)^\top)V$ takes $LS(F + e)$ multiplications, and $\varphi(Q)(\varphi(K)^\top V)$
-# takes $(L + S)Fe$.
-#
-# With the second order nothing grows with $L$ times $S$, which is why attention computed in this order is called
-# *linear attention*. Note that nothing has been approximated here: both orders give the same output, as we can check
-# with a feature map of section 3:
+# takes $(L + S)Fe$. With the second order nothing grows with $L$ times $S$, which is why attention computed in this
+# order is called *linear attention*. Nothing has been approximated: both orders give the same output, as we can check
+# with a feature map of section 3.
 
 
 # %%
@@ -100,16 +97,15 @@ for name, other in (("weights in full", in_full), ("attention.linear_attention",
     print(f"keys first and {name} differ by less than 1e-12: {equal}")
 
 # %% [markdown]
-# This line of code invites two mistakes. The first is to forget the $\mathbf{1}$ and to divide by
-# $\varphi(Q)\varphi(K)^\top$: if $e = S$, the shapes agree by accident, so there is no error message. But a test finds
-# this mistake, because attention over values that are all one must return ones. The second mistake is to multiply by
-# `diag(1 / denominator)`, an $L \times L$ matrix, which wastes everything that was saved.
+# The function `keys_first` invites two mistakes. The first is to forget the $\mathbf{1}$ and to divide by
+# $\varphi(Q)\varphi(K)^\top$: if $e = S$, the shapes agree by accident. A test finds this, because attention over
+# values that are all one must return ones. The second is to multiply by `diag(1 / denominator)`, an $L \times L$
+# matrix, which wastes everything that was saved. And how much is that?
 #
 # ## 2. What it costs
 #
-# How much do we save with the positive features of lesson 09? They give $F = m$ features, but first they need the
-# projections $\omega^\top q$ and $\omega^\top k$ on $m$ directions, which add to the cost. The table gives the counts
-# for $L = S$. Look at the powers of $L$:
+# The positive features of lesson 09 first need the projections $\omega^\top q$ and $\omega^\top k$ on $m$ directions,
+# which add to the cost. The table gives the counts for $L = S$ and $F = m$. Look at the powers of $L$:
 #
 # | attention | multiplications | exponentials | numbers held in memory |
 # |---|---|---|---|
@@ -117,27 +113,23 @@ for name, other in (("weights in full", in_full), ("attention.linear_attention",
 # | exact, in blocks of $b$ | $L^2 (d + e)$ | $L^2$ | $L e + b^2$ |
 # | linear, $m$ positive features, $b$ rows at a time | $2 L\, m (d + e)$ | $2 L m$ | $L e + m e + b m$ |
 #
-# "Linear in the length" says nothing about short texts, because $O(L)$ hides a constant. Linear attention has to
-# compute and use $m$ features of each query and $m$ features of each key. This takes $2m(d + e)$ multiplications per
-# token, as many as exact attention spends on comparing a query with $2m$ keys and adding up their values. **Without a
-# causal mask, exact and linear attention take the same number of multiplications at $L = 2m$.** The same is true of the
-# exponentials. With a causal mask a token attends only to itself and the tokens before it, so exact attention has half
-# as many pairs, $L^2/2$, while linear attention computes as many features as before. The counts therefore cross at
-# $L = 4m$, without the products inside chunks, which lesson 12 counts. For shorter sequences features save nothing, and
-# in tables a star marks such sizes.
+# "Linear in the length" says nothing about short texts. With $m$ features a token takes $2m(d + e)$ multiplications, as
+# many as exact attention spends on comparing a query with $2m$ keys and adding up their values. **Without a causal
+# mask, exact and linear attention take the same number of multiplications at $L = 2m$.** With a causal mask a token
+# attends only to itself and the tokens before it. Exact attention then has half as many pairs, while features cost as
+# much as before, so the counts cross at $L = 4m$ (without the products inside chunks, which lesson 12 counts). For
+# shorter sequences features save nothing, and in tables a star marks such sizes.
 #
-# Is memory another reason to use features? Not where all queries are known at once, as in an encoder, whose tokens see
-# all others, or in the *prefill* of a decoder, when it reads its prompt. There exact attention can go through the keys
-# in blocks and keep running sums (Rabe and Staats, 2021), as `attention.softmax_attention` does, and as
-# *FlashAttention* (Dao et al., 2022) does on a GPU. It still computes all $L^2$ scores, so what features offer is
-# linear time. Where a text is written token by token, memory is a second reason, because exact attention keeps all
-# earlier keys and values, the *KV cache* (lesson 12).
+# Is memory another reason to use features? It is where a text is written token by token, because there exact attention
+# keeps all earlier keys and values, the *KV cache* (lesson 12). It is not where all queries are known at once. There
+# exact attention can go through the keys in blocks and keep running sums (Rabe and Staats, 2021), as
+# `attention.softmax_attention` does, and as *FlashAttention* (Dao et al., 2022) does on a GPU. It still computes all
+# $L^2$ scores, so what features offer is linear time.
 #
-# Could another method be fast for arbitrary queries and keys? Most likely not. Let $d$ be of the order of $\ln L$, and
-# let the error fall like a power of $1/L$. From entries of $Q$ and $K$ of the order of $(\ln L)^{1/4}$ on, no method
-# runs in time $L^{2 - \delta}$ with a $\delta > 0$, provided that the *strong exponential time hypothesis* holds, a
-# common conjecture about the satisfiability problem (Alman and Song, 2023, who divide scores by $d$ and so have
-# $\sqrt{\ln L}$).
+# > **Aside.** For arbitrary queries and keys, fast and accurate attention probably does not exist. With $d$ of the
+# > order of $\ln L$ and entries from the order of $(\ln L)^{1/4}$ on, no method whose error falls like a power of $1/L$
+# > has time $L^{2 - \delta}$, $\delta > 0$, if a common conjecture holds (Alman and Song, 2023, who divide scores by
+# > $d$).
 #
 # Do measured times follow the counts? Let us try $d = e = 64$ and $m = 256$ orthogonal directions.
 
@@ -161,10 +153,9 @@ METHODS = {
 
 # %% [markdown]
 # **Before you run this:** suppose that the times follow the number of multiplications. At which length do exact and
-# linear attention take equally long with $m = 256$, without and with a causal mask? And how many times as fast as exact
-# attention in blocks is linear attention at $L = 4{,}096$?
+# linear attention take equally long with $m = 256$ and without a causal mask?
 
-# %% tags=["answer", "nbval-ignore-output"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
 times, memory = {name: [] for name in METHODS}, {name: [] for name in METHODS}
 for length in lengths:
     q, k, v = np.random.default_rng(2).normal(size=(3, length, d)).astype(np.float32)
@@ -172,11 +163,14 @@ for length in lengths:
         task = partial(method, q, k, v)
         times[name].append(1e3 * min(repeat(task, number=1, repeat=5, timer=process_time)))
         memory[name].append(peak(task, q) / 2**20)  # MiB
-print("milliseconds at L = " + "".join(f"{length:8,}" for length in lengths))
-for name, row in times.items():
-    print(f"{name:20}" + "".join(f"{value:8.2f}" for value in row))
-faster = times["exact, in blocks"][-1] / times["linear"][-1]
-print(f"at L = 4,096 linear attention is {faster:.1f} times as fast as exact attention in blocks")
+with fold("Milliseconds of all five programs"):
+    print("milliseconds at L = " + "".join(f"{length:8,}" for length in lengths))
+    for name, row in times.items():
+        print(f"{name:20}" + "".join(f"{value:8.2f}" for value in row))
+    faster = times["exact, in blocks"][-1] / times["linear"][-1]
+    print(
+        f"at L = 4,096 linear attention is {faster:.1f} times as fast as exact attention in blocks"
+    )
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
 fig, axes = plt.subplots(1, 2, figsize=(12, 5.6))
@@ -216,13 +210,15 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The counts cross at $L = 512$ without a causal mask and at $L = 1{,}024$ with one, and at $L = 4{,}096$ they differ by
-# a factor of $L/2m = 8$. On this machine the measured times cross near these lengths, and at $L = 4{,}096$ linear
-# attention is about 8 times as fast as exact attention in blocks.
+# They take equally long at $L = 2m = 512$. On this machine the measured times cross near there, and with a causal mask
+# near $L = 1{,}024$.
 
 # %% [markdown]
-# Where the times cross depends on the machine and on the code: a user who measured on a GPU found the crossing at about
-# $18\, d \ln d$ tokens, which is about 4,800 tokens at $d = 64$. So measure on the machine that you will use.
+# At $L = 4{,}096$ the counts differ by a factor of $L/2m = 8$, and so, roughly, do the times. Where they cross depends
+# on the machine and on the code: a user who measured on a GPU (the issue under *Further reading*) found the crossing at
+# about $18\, d \ln d$ tokens, about 4,800 at $d = 64$. So measure on the machine that you will use.
+#
+# The time is linear with *any* features. Which of them give the right output?
 #
 # ## 3. Feature maps without randomness
 #
@@ -238,39 +234,37 @@ show(
 #   $1 + t + t^2/2 = \frac12\bigl((1 + t)^2 + 1\bigr) > 0$, where $F = (d + 1)(d + 2)/2$.
 #
 # Only the Taylor features approximate softmax, and only where all $t$ are small. The other two maps define *other
-# kernels*, with which a model can be trained from the start, as in lesson 16. But what happens if we put these maps
-# into a model that was trained with softmax?
+# kernels*, with which a model can be trained from the start, as in lesson 16. But what happens if we put them into a
+# model that was trained with softmax?
 #
-# We try it on the stored heads: the decoder heads of lesson 16 after 600 and after 12,000 steps of training ($L = 32$,
-# $d = 8$, causal), the heads of the antibody model ($L = 122$, $d = 64$), and the near and the spread head of lesson
-# 06, which come from a speech model ($L = 1{,}500$, $d = 64$). Their rivals are the *bench* of this course,
-# `compare.rivals`: each of its methods may cost as much as $d$ features, which is $d$ keys per query, and is tuned on
-# another text (speech: on the first half, and judged on the second). A *window* is the nearest keys, and *sinks* are
-# the first keys. A *mean key* (lesson 06) or several *cluster centres* of keys (lesson 14) can summarise all other
-# keys. *Clustered queries* share the output of the nearest cluster centre of queries. Only Taylor features have a fixed
-# size. They see centred keys, by the table of lesson 08.
+# **Before you read on:** let all queries and keys become ten times as long, which makes softmax far sharper. What
+# happens to the weights of ReLU?
+
+# %% [markdown] tags=["answer"]
+# They do not change at all: because $\max(ax, 0) = a \max(x, 0)$ for $a > 0$, every product of features is multiplied
+# by $a^2$, which cancels in the division.
+
+# %% [markdown]
+# So ReLU cannot sharpen as softmax does. For long vectors elu + 1 has the same weakness, because its features, divided
+# by $a$, tend to the features of ReLU as $a$ grows.
 #
-# **Before you run this:** without a causal mask, let $\bar k$ be the mean of all $L$ keys. The weights of degree 1 are
-# then $1 + q^\top(k_j - \bar k)/\sqrt d$, and some are negative. What is their sum over $j$? Now let all queries and
-# keys become ten times as long, which makes softmax far sharper. What happens to the weights of ReLU? For long vectors
-# elu + 1 behaves like ReLU. Is its error closer to 0 or to 1?
+# We try these maps on the stored heads: those of lesson 16's causal decoder, of the antibody model, and the near and
+# the spread head of the speech model (lesson 06). Their rivals are the *bench* of this course, `compare.rivals`. Each
+# of its methods may cost as much as $d$ features, which is $d$ keys per query, and is tuned on another text (speech: on
+# the first half, and judged on the second). A *window* is the nearest keys, and *cluster centres* of keys (lesson 14)
+# can summarise all others. Only Taylor features have a fixed size, and they see centred keys, by the table of lesson
+# 08.
+#
+# **Before you run this:** is the normalised error of elu + 1 on these heads closer to 0 or to 1?
 
 
 # %% tags=["answer"]
-def attend(phi):
+def with_features(phi):
     """Linear attention with the features phi(x)."""
     return lambda q, k, v, **o: attention.linear_attention(phi(q), phi(k), v, **o)
 
 
-MAPS = {"elu + 1": attend(features.elu_plus_one), "ReLU": attend(features.relu)}
-q, k, v = data.antibody_heads()  # (6, 2, 122, 64): heads, antibodies
-L, root, k = 122, 64**0.5, k - k.mean(axis=-2, keepdims=True)
-A = 1 + q @ k.mT / root  # the weights of degree 1
-linear = v.mean(axis=-2, keepdims=True) + q @ (k.mT @ v) / (L * root)
-same = np.abs(attention.taylor_attention(q, k, v, 1) - linear).max() < 1e-12
-print(f"antibody, {(A < 0).mean():.0%} of the weights of degree 1 are negative")
-print(f"denominators / L: {A.mean(axis=-1).min():.6f} to {A.mean(axis=-1).max():.6f}")
-print(f"mean(V) and a linear map of q: difference below 1e-12: {same}")
+MAPS = {"elu + 1": with_features(features.elu_plus_one), "ReLU": with_features(features.relu)}
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 STEPS = {"600 steps": "early", "12,000 steps": "late"}
@@ -296,53 +290,73 @@ for kind, of in cases.items():
             errors.setdefault(name, {}).setdefault(kind, []).append(rival.errors.ravel())
             stars |= {(name, kind)} if rival.cost > L / (1 + causal) else set()
 del errors["mean(V)"]
-print(f"{'normalised errors, medians':26}" + "".join(f"{kind:>16}" for kind in cases))
-print(f"{'L':26}" + "".join(f"{of[0][0][0].shape[1]:16,}" for of in cases.values()))
-for name, of in errors.items():
-    cells = (f"{np.median(np.hstack(e)):.2g}{' *'[(name, k) in stars]}" for k, e in of.items())
-    print(f"{name:26}" + "".join(f"{cell:>16}" for cell in cells))
-for kind in STEPS:
-    x, y, _ = stored[kind]
-    mean_y = np.roll(y, 16, axis=1).mean(axis=2, keepdims=True)  # of the samples
-    D = np.tril(1 + x @ (y - mean_y).mT / 8**0.5).sum(axis=-1) / np.arange(1, 33)
-    near = (np.abs(D) < 0.1).any(axis=-1).mean()
-    print(f"{kind}: a denominator per key is within 0.1 of zero in {near:.0%} of heads and texts")
-    low, high = np.quantile(np.hstack(errors["Taylor, degree 1"][kind]), (0.25, 0.75))
-    print(f"{kind}, degree 1: quartiles {low:.1f} and {high:.0f}")
+SHOWN = {"12,000 steps": "decoder", "antibody": "antibody", "speech, spread": "speech"}
+print(f"{'normalised errors, medians':26}" + "".join(f"{name:>10}" for name in SHOWN.values()))
+for name in ("elu + 1", "Taylor, degree 1", "positive features", "window + centres"):
+    medians = (np.median(np.hstack(errors[name][kind])) for kind in SHOWN)
+    print(f"{name:26}" + "".join(f"{x:10.2g}" for x in medians))
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+q, k, v = data.antibody_heads()  # (6, 2, 122, 64): heads, antibodies
+L, root, k = 122, 64**0.5, k - k.mean(axis=-2, keepdims=True)
+A = 1 + q @ k.mT / root  # the weights of degree 1
+linear = v.mean(axis=-2, keepdims=True) + q @ (k.mT @ v) / (L * root)
+same = np.abs(attention.taylor_attention(q, k, v, 1) - linear).max() < 1e-12
+with fold("All methods on all kinds of heads, and the denominators of degree 1"):
+    print(
+        "sinks: the first keys; clustered queries share the output of the nearest of their centres;"
+    )
+    print("*: costs more than exact attention")
+    print(f"{'normalised errors, medians':26}" + "".join(f"{kind:>16}" for kind in cases))
+    print(f"{'L':26}" + "".join(f"{of[0][0][0].shape[1]:16,}" for of in cases.values()))
+    for name, of in errors.items():
+        cells = (f"{np.median(np.hstack(e)):.2g}{' *'[(name, k) in stars]}" for k, e in of.items())
+        print(f"{name:26}" + "".join(f"{cell:>16}" for cell in cells))
+    for kind in STEPS:
+        x, y, _ = stored[kind]
+        mean_y = np.roll(y, 16, axis=1).mean(axis=2, keepdims=True)  # of the samples
+        D = np.tril(1 + x @ (y - mean_y).mT / 8**0.5).sum(axis=-1) / np.arange(1, 33)
+        near = (np.abs(D) < 0.1).any(axis=-1).mean()
+        print(
+            f"{kind}: a denominator per key is within 0.1 of zero in {near:.0%} of heads and texts"
+        )
+        low, high = np.quantile(np.hstack(errors["Taylor, degree 1"][kind]), (0.25, 0.75))
+        print(f"{kind}, degree 1: quartiles {low:.1f} and {high:.0f}")
+    print(f"antibody, {(A < 0).mean():.0%} of the weights of degree 1 are negative")
+    print(f"denominators / L: {A.mean(axis=-1).min():.6f} to {A.mean(axis=-1).max():.6f}")
+    print(f"mean(V) and a linear map of q: difference below 1e-12: {same}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
 timed = {"exact": attention.softmax_attention, "elu + 1": MAPS["elu + 1"]}
 some = "Taylor, degree 1", "window", "window + mean key", "window + centres"
 timed |= {name: bench[name].attends[0] for name in some}
-print("milliseconds for one speech head:")
-for name, method in timed.items():
-    took = min(repeat(partial(method, q, k, v), number=1, repeat=5, timer=process_time))
-    print(f"{name}: {1000 * took:.1f}", end="  ")
+q, k, v = cases["speech, spread"][0][0]
+with fold("Milliseconds for one speech head"):
+    for name, method in timed.items():
+        took = min(repeat(partial(method, q, k, v), number=1, repeat=5, timer=process_time))
+        print(f"{name}: {1000 * took:.1f}", end="  ")
 
 # %% [markdown] tags=["answer"]
-# The sum is exactly $L$, because the centred keys sum to zero. The weights of ReLU do not change at all when all
-# vectors become ten times as long. The error of elu + 1 is closer to 1, with medians between 0.8 and 0.98.
+# It is closer to 1, with medians between 0.8 and 0.98.
 
 # %% [markdown]
-# So without a causal mask no denominator of degree 1 comes near zero, however many weights are negative: its output is
-# $\operatorname{mean}(V)$ plus a linear map of the query, $(K - \mathbf{1}\bar k^\top)^\top V/(L\sqrt d)$. With a
-# causal mask every row has a mean key of its own, so that no one shift centres all rows. Some denominators of the
-# decoder heads do come near zero, and there the median errors are 19 and 21.
+# **In these heads elu + 1 is little better than the mean of all values, and at the same cost a window with cluster
+# centres beats every feature map.** In this code, though, the centres take several times the milliseconds of elu + 1.
+# On the decoder heads a bare window is better still. Degree 2 beats degree 1 on most kinds, but here it costs more than
+# exact attention.
 #
-# ReLU cannot sharpen as softmax does, because $\max(ax, 0) = a \max(x, 0)$ for $a > 0$: if all vectors become $a$ times
-# as long, every product of features is multiplied by $a^2$, which cancels in the division. For long vectors elu + 1 has
-# the same weakness, because its features, divided by $a$, tend to the features of ReLU as $a$ grows. **In these heads
-# elu + 1 is little better than the mean of all values, and at the same cost a window with cluster centres beats every
-# feature map.** In this code, though, the centres take several times the milliseconds of elu + 1. On the decoder heads
-# a bare window is better still. Degree 2 beats degree 1 on most kinds, but here it costs more than exact attention.
+# > **Aside.** Without a causal mask and with centred keys, the weights of degree 1 add up to exactly $L$ for every
+# > query, although many are negative. With a causal mask each row has a mean key of its own, and no one shift centres
+# > all rows. In the decoder heads some denominators come near zero, and the median errors are about 20.
+#
+# Why do these maps fail? Perhaps $F$ features are too few.
 #
 # ## 4. The rank
 #
-# Why do these maps fail? A natural suspicion is that $F$ features are too few. The weights of all queries form a matrix
-# $A$, and we can read it off if we give attention the identity matrix as values, because its output is then $A I = A$.
-# With $F$ features $A$ is the product $\varphi(Q)\varphi(K)^\top$ with every row divided by its sum. Before this
-# division, every row of $A$ is a combination of the same $F$ rows of $\varphi(K)^\top$, and dividing a row by a number
-# does not change the rank:
+# The weights of all queries form a matrix $A$, and we can read it off if we give attention the identity matrix as
+# values, because its output is then $A I = A$. With $F$ features $A$ is the product $\varphi(Q)\varphi(K)^\top$ with
+# every row divided by its sum. Before this division, every row of $A$ is a combination of the same $F$ rows of
+# $\varphi(K)^\top$, and dividing a row by a number does not change the rank:
 #
 # $$\operatorname{rank} A \;\le\; \min(L, S, F) .$$
 #
@@ -355,13 +369,12 @@ for name, method in timed.items():
 # They do not differ. The feature $\varphi(q_i)$ is a number that cancels in row $i$, so all rows of $A$ are equal.
 
 # %% [markdown]
-# Is low rank really the reason why the maps of section 3 fail on the antibody heads? To find out, we compare them with
-# the best that a given rank allows. The nearest matrix of rank $F$ in least squares is the truncated *singular value
-# decomposition* (Eckart and Young, 1936). Because it is computed from $A$ itself, it is not a method for computing
-# attention, but it shows what could be achieved. On six heads of the antibody model, with 122 tokens and $d = 64$, we
-# compare it with elu + 1 and with 32 positive features, first with random directions and then with the same directions
-# after training on another antibody (lesson 15). Since the values are the identity, the baseline, whose normalised
-# error is 1, gives equal weights to all keys.
+# Is low rank the reason why the maps of section 3 fail on the antibody heads? To find out, we compare them with the
+# best that a given rank allows. The nearest matrix of rank $F$ in least squares is the truncated *singular value
+# decomposition* (Eckart and Young, 1936). Because it is computed from $A$ itself, it is not a method, but it shows what
+# could be achieved. We compare it with elu + 1 and with 32 positive features, first with random directions and then
+# with the same directions after training on another antibody (lesson 15). Since the values are the identity, the
+# baseline, whose normalised error is 1, gives equal weights to all keys.
 
 # %%
 q, k, W, _ = data.trained_features()["antibody"]  # shifted keys; W random, and trained (lesson 15)
@@ -381,11 +394,6 @@ matrices["elu + 1, F = 64"] = MAPS["elu + 1"](q, data.antibody_heads()[1][:, :1]
 matrices["32 random"], matrices["32 trained"] = (weights_from(W[:, 0, i]) for i in (0, 2))
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-print(f"{'weights':16} {'rank':>5} {'error, first head':>20} {'errors, six heads':>20}")
-for name, A in matrices.items():
-    error = compare.normalised_error(A, exact, identity)[:, 0]
-    rank, six = np.linalg.matrix_rank(A[0, 0]), f"{error.min():.3f} to {error.max():.3f}"
-    print(f"{name:16} {rank:5} {error[0]:20.3f} {six:>20}")
 shown = {"softmax": exact[0, 0]}
 shown |= {name.split(",")[0]: A[0, 0] for name, A in list(matrices.items())[2:]}
 fig, axes = plt.subplots(1, 5, figsize=(12.5, 3.2))
@@ -403,12 +411,20 @@ show(
     "pictures except elu + 1, which is an even tone.",
 )
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+with fold("Rank and error of every matrix, on one head and on all six"):
+    print(f"{'weights':16} {'rank':>5} {'error, first head':>20} {'errors, six heads':>20}")
+    for name, A in matrices.items():
+        error = compare.normalised_error(A, exact, identity)[:, 0]
+        rank, six = np.linalg.matrix_rank(A[0, 0]), f"{error.min():.3f} to {error.max():.3f}"
+        print(f"{name:16} {rank:5} {error[0]:20.3f} {six:>20}")
+
 # %% [markdown]
-# On each of the six heads some matrix of rank 32 has an error of 0.01 at most, whereas elu + 1, with rank 64, has an
-# error of 0.94 or more. **The rank is an upper limit and not a promise: on these heads rank 32 would be enough, and
+# On each of the six heads some matrix of rank 32 has an error of 0.01 at most, whereas elu + 1, with rank 64, is hardly
+# better than equal weights. **The rank is an upper limit and not a promise: on these heads rank 32 would be enough, and
 # elu + 1 fails with rank 64.** What matters is which matrices of its rank the feature map can produce. On the head in
 # the picture elu + 1 shows no stripe, random directions find some stripes and add false ones, and trained directions
-# come closer.
+# come closer. So features have to suit the head. Before we use any, one practical question is left.
 #
 # ## 5. Padding masks
 #
@@ -453,10 +469,52 @@ for name, method in (("elu + 1", MAPS["elu + 1"]), ("positive features", positiv
 # row, which lesson 12 uses to compute causal attention cheaply. An arbitrary mask of pairs, however, multiplies
 # $\varphi(Q)\varphi(K)^\top$ entry by entry, so that the brackets cannot be moved.
 #
-# We have moved the brackets, and the cost is now proportional to the length. Is the output still right? In heads that
-# were trained with softmax, feature maps that ignore softmax stay far from it, and elu + 1 is hardly better than
-# $\operatorname{mean}(V)$. Before we
-# can rely on any features, they must stay finite at any norm, which is the subject of lesson 11.
+# ## 6. Back to the writer
+#
+# We put elu + 1 in place of the attention of the writer (lesson 06), without any training. A head of $d = 16$ then has
+# 16 features, and no directions are drawn.
+
+# %%
+params = writer.load()
+
+
+def attend(q, k, v, layer, *, causal, key_mask):
+    return MAPS["elu + 1"](q, k, v, causal=causal)
+
+
+print(f"{writer.bits(params, attend).mean():.2f} bits per character", end=", ")
+print(f"exact {writer.bits(params).mean():.2f}")
+print(writer.write(params, attend))
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+means = []  # of the keys of each head, in Persuasion
+
+
+def noted(q, k, v, layer, *, causal, key_mask):
+    means.append(k.mean(axis=1, keepdims=True))
+    return attention.softmax_attention(q, k, v, causal=causal)
+
+
+for piece in writer.pieces(writer.text("choose"))[:100]:
+    transformer.forward(params, piece[:-1], writer.config(), attend=noted)
+centred = params | {"mean k": np.reshape(means, (-1, 2, 4, 1, 16)).mean(axis=0)}
+others = {"mean(V)": attention.uniform_attention}
+others |= {f"Taylor, degree {n}": partial(attention.taylor_attention, degree=n) for n in (1, 2)}
+with fold("The mean of the values, Taylor features, and letters counted"):
+    for name, method in others.items():
+
+        def instead(q, k, v, layer, *, causal, key_mask, method=method):
+            return method(q, k - layer["mean k"], v, causal=causal)
+
+        print(f"{name:16} {writer.bits(centred, instead).mean():.2f} bits per character")
+    print(f"letters counted  {writer.by_counts(0):.2f}")
+    print(f"all alike        {np.log2(len(writer.symbols())):.2f}")
+
+# %% [markdown]
+# **With elu + 1 in place of its attention, the writer needs more bits per character than counting single letters does,
+# and hardly fewer than with the mean of the values.** But elu + 1 never tried to be softmax. The features of lesson 09
+# did, and with them the writer failed too. Could a formula have warned us, before we let it write? Lesson 11 looks for
+# one. First it makes features safe at any norm, because they are exponentials.
 #
 # ## Take away
 #

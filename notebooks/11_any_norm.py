@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Numerically stable features: subtract the maximum, and predict the error
 #
-# > **40 minutes.** Needs: lesson 09 (positive features, and what the errors of two keys have in common), lesson 10
+# > **35 minutes.** Needs: lesson 09 (positive features, and what the errors of two keys have in common), lesson 10
 # > (linear attention).
 # >
 # > Afterwards you can say what a small constant added to the features does, write linear attention that stays finite at
@@ -14,25 +14,25 @@
 # becomes infinity, or *underflow*, which means that it is rounded to zero. An algorithm whose result is not spoilt by
 # rounding is called *numerically stable*, and the cure here is logarithms.
 #
-# A finite result can still be a bad one. Can we know its error in advance?
+# A finite result can still be a bad one. Can we know its error in advance? We shall find a rule that is right for short
+# tokens, and that fails where we need it most, on trained heads.
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, compare, features, near_far, projections
-from performer_course.teaching import data
-from performer_course.teaching.figures import COLORS, compared, show, trend
+from performer_course import attention, compare, features, near_far, projections, transformer
+from performer_course.teaching import data, writer
+from performer_course.teaching.figures import COLORS, compared, fold, show, trend
 
 # %% [markdown]
 # ## 1. A small constant added for stability
 #
 # Positive features are exponentials, one for each of $m$ directions $\omega$:
 # $\varphi_\omega(x) = e^{\omega^\top x - \|x\|^2/2}/\sqrt m$, where $x$ is $q' = q\, d^{-1/4}$ or $k' = k\, d^{-1/4}$.
-# If $x$ is very long, every feature underflows, and the output is $0/0$, which is NaN in floating-point arithmetic.
-# (The package's `attention.linear_attention` returns 0 instead, wherever all weights of a query are 0.) A common first
-# remedy is to add a small $\varepsilon$ to every feature. If $\mathbf{1}$ is the vector of $m$ ones, the weight of a
-# pair then becomes
+# If $x$ is very long, every feature underflows, and the output is $0/0$, which is NaN in floating-point arithmetic. A
+# common first remedy is to add a small $\varepsilon$ to every feature. If $\mathbf{1}$ is the vector of $m$ ones, the
+# weight of a pair then becomes
 #
 # $$(\varphi(q') + \varepsilon\mathbf{1})^\top (\varphi(k') + \varepsilon\mathbf{1})
 # = \varphi(q')^\top\varphi(k') + \varepsilon\, \mathbf{1}^\top\varphi(q')
@@ -43,18 +43,17 @@ from performer_course.teaching.figures import COLORS, compared, show, trend
 # $e^{\max \omega^\top x}$, with one maximum for each query and a single one for all keys together. Such factors cancel
 # in the ratio as long as no $\varepsilon$ is added.
 #
-# We try several values of $\varepsilon$ in two settings. The *easy* one has 2,048 normal tokens of width 16 and
-# standard deviation 0.5, with 512 directions, and the *hard* one has 24 standard normal tokens of width 128, with 1,024
-# directions. Somebody ran the hard setting with $\varepsilon = 10^{-4}$ and asked why the mean absolute error was 73 %
-# of the mean absolute output. From lesson 09 we know that with independent directions an estimated weight has the
-# relative variance $(e^{\|z\|^2} - 1)/m$, where $z = q' + k'$. In the hard setting $\|z\|^2$ is $2\sqrt{128}$ on
-# average, about 23.
+# We try several values of $\varepsilon$ in two settings, an *easy* one with short tokens and a *hard* one with long
+# ones. Somebody ran the hard setting with $\varepsilon = 10^{-4}$ and asked why the mean absolute error was 73 % of the
+# mean absolute output. By lesson 09 an estimated weight has the relative variance $(e^{\|z\|^2} - 1)/m$, with
+# independent directions and $z = q' + k'$. In the hard setting $m$ is 1,024, and $\|z\|^2$ is $2\sqrt{128}$ on average,
+# about 23.
 #
 # **Before you run this:** in the hard setting, will the error with $\varepsilon = 10^{-9}$ be smaller than with
 # $10^{-4}$, the same, or larger?
 
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def with_eps(q, k, v, W, eps):
     """Linear attention with features over their largest projection, plus eps."""
     x, y = (a * q.shape[-1] ** -0.25 for a in (q, k))
@@ -79,11 +78,6 @@ for name, tokens, d, scale, m in (("easy", 2048, 16, 0.5, 512), ("hard", 24, 128
     curves[name] = np.mean(errors, axis=0)
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-some = [0, 3, 5, 7, 9]
-print("error with ε = " + "".join(f"{eps:8.0e}" for eps in epsilons[some]) + "    no ε  mean(V)")
-for name, errors in curves.items():
-    print(f"{name:15}" + "".join(f"{value:8.3f}" for value in errors[[*some, -2, -1]]))
-
 fig, axes = plt.subplots(1, 2, figsize=(12, 4.6))
 titles = "easy: 2,048 tokens, $d = 16$, $m = 512$", "hard: 24 tokens, $d = 128$, $m = 1{,}024$"
 for ax, title, (*errors, stable, baseline) in zip(axes, titles, curves.values(), strict=True):
@@ -106,10 +100,18 @@ show(
     f"and at ε = 1e-4 the error is already {bad[at]:.2f}.",
 )
 
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+some = [0, 3, 5, 7, 9]
+with fold("The errors for five values of ε, without it, and of mean(V)"):
+    print(
+        "error with ε = " + "".join(f"{eps:8.0e}" for eps in epsilons[some]) + "    no ε  mean(V)"
+    )
+    for name, errors in curves.items():
+        print(f"{name:15}" + "".join(f"{value:8.3f}" for value in errors[[*some, -2, -1]]))
+
 # %% [markdown] tags=["answer"]
-# With $\varepsilon = 10^{-9}$ the error is larger, 1.40 instead of 0.73, and it is largest without any $\varepsilon$.
-# The reason is that 1,024 features approximate softmax so badly here that the mean of the values is closer, which makes
-# a large $\varepsilon$ look good.
+# It is larger: 1,024 features approximate softmax so badly here that the mean of the values is closer, so a large
+# $\varepsilon$ only looks good.
 
 # %% [markdown]
 # The error of 73 % is simply the distance from softmax attention to $\operatorname{mean}(V)$: what had been computed
@@ -123,14 +125,14 @@ show(
 # ## 2. Work with logarithms
 #
 # If $x$ is very long, a feature underflows, but its logarithm, $\omega^\top x - \frac12\|x\|^2 - \frac12 \ln m$, is
-# still a number of moderate size. So we store logarithms instead. To add numbers that are given by their logarithms
+# still a number of moderate size. So we store logarithms. To add numbers that are given by their logarithms
 # $h_i$, we subtract the maximum first:
 #
 # $$\ln \sum_i e^{h_i} = c + \ln \sum_i e^{h_i - c} , \qquad c = \max_i h_i .$$
 #
-# This is the *log-sum-exp* trick. The largest term on the right is $e^0 = 1$, so the sum cannot overflow, and a term
-# that underflows is negligible beside this 1. The package computes the logarithms of features in
-# `features.log_positive` and `features.log_hyperbolic`.
+# This is the *log-sum-exp* trick. The largest term on the right is 1, so the sum cannot overflow, and what
+# underflows is negligible. Here $h_i$ is what `features.log_positive` or
+# `features.log_hyperbolic` returns.
 #
 # As a test, let $y = -x + e_1/2$, where $e_1$ is the first unit vector. Then $x + y$ is the same for every $x$, so by
 # lesson 09 an estimate of $\exp(x^\top y)$ has the same relative error however long $x$ is. The exact value, however,
@@ -159,26 +161,25 @@ for row in zip(lengths, exact, plain, logarithm - exact, strict=True):
 # The plain estimate first comes out as 0 at length 15, where the exact value is about $e^{-225}$.
 
 # %% [markdown]
-# **With logarithms the error of this estimate is the same at every length, up to rounding.** The logarithms themselves
-# are of moderate size, and we only take exponentials of the differences $h_i - c$.
+# **With logarithms the error of this estimate is the same at every length, up to rounding.** One sum is safe now. But
+# attention is a ratio of many.
 #
 # ## 3. A stable form of linear attention
 #
-# Attention is a ratio of sums over keys and features. Which maximum should we subtract there? Up to factors that all
-# keys of a query share, and that therefore cancel, the logarithms are $g_{if} = \omega_f^\top q_i'$ for the queries and
-# $h_{jf} = \omega_f^\top k_j' - \frac12 \|k_j'\|^2$ for the keys.
+# Attention sums over keys and features. Which maximum should we subtract there? Up to factors that cancel, the
+# logarithms are $g_{if} = \omega_f^\top q_i'$ for the queries and $h_{jf} = \omega_f^\top k_j' - \frac12 \|k_j'\|^2$
+# for the keys.
 #
-# We begin with an example that can be followed by hand. Four keys have the values 10, 20, 30 and 40. Let $h$ be
-# $-1000, -1001, -1002, -1001$ for a first feature and $0, -1, -2, -3$ for a second, and let a query have
-# $g = (1000, -4)$. In $g + h$ the large numbers cancel: through the first feature the keys get the weights
-# $e^0, e^{-1}, e^{-2}, e^{-1}$, and through the second only $e^{-4}$ times $e^0, e^{-1}, e^{-2}, e^{-3}$.
+# We begin with an example by hand. Four keys have the values 10, 20, 30 and 40. Let $h$ be $-1000, -1001, -1002, -1001$
+# for a first feature and $0, -1, -2, -3$ for a second, and let a query have $g = (1000, -4)$. In $g + h$ the large
+# numbers cancel: through the first feature the keys get the weights $e^0, e^{-1}, e^{-2}, e^{-1}$, and through the
+# second only $e^{-4}$ times $e^0, e^{-1}, e^{-2}, e^{-3}$.
 #
-# If we compute the exponentials as they are, $e^{1000}$ overflows and $e^{-1000}$ underflows. The obvious remedy is to
-# subtract from $h$ its largest entry, which is 0, and from $g$ its largest entry, which is 1000. But then the first
-# feature still underflows for all keys, and for the query the second is $e^{-1004}$, which also underflows, so that the
-# output is $0/0$ again. A single maximum for all keys and features does not work, because the features that matter most
-# to a query may be the smallest features of the keys. So we give every feature $f$ its own maximum over the keys, and
-# keep two sums relative to it:
+# Computed as they are, $e^{1000}$ overflows and $e^{-1000}$ underflows. A single maximum of $h$ does not help. It is 0,
+# so the first feature still underflows for all keys. For the query, less its maximum of 1000, the second is
+# $e^{-1004}$, which also underflows, and the output is $0/0$ again. The features that matter most to a query may be the
+# smallest features of the keys. So we give every feature $f$ its own maximum over the keys, and keep two sums relative
+# to it:
 #
 # $$c_f = \max_j h_{jf}, \qquad z_f = \sum_j e^{h_{jf} - c_f}, \qquad
 # S_{v,f} = \sum_j e^{h_{jf} - c_f}\, v_j .$$
@@ -189,7 +190,7 @@ for row in zip(lengths, exact, plain, logarithm - exact, strict=True):
 # $$o_i = \frac{\sum_f e^{g_{if}} \sum_j e^{h_{jf}} v_j}{\sum_f e^{g_{if}} \sum_j e^{h_{jf}}}
 # = \frac{\sum_f e^{a_{if} - \max a_i} S_{v,f}}{\sum_f e^{a_{if} - \max a_i} z_f} .$$
 #
-# **Before you run this:** with $c = (-1000, 0)$, what are $z_1$, the $a$ of our query, and the query's denominator?
+# **Before you run this:** with $c = (-1000, 0)$, what is the denominator of our query?
 
 
 # %% tags=["answer"]
@@ -209,17 +210,16 @@ z, denominator, output = from_logarithms(np.array([[1000, -4]]), h, np.array([[1
 print(f"z = {z.round(2)}, denominator {denominator[0]:.2f}, output {output[0, 0]:.2f}")
 
 # %% [markdown] tags=["answer"]
-# The sums are $z_1 = 1.87$ and $z_2 = 1.55$. With $a = (0, -4)$ the query adds them up with the weights $e^0$ and
-# $e^{-4}$, so its denominator is 1.90 and its output 19.25.
+# It is 1.90: with $a = (0, -4)$ the query adds up $z_1 = 1.87$ and $z_2 = 1.55$ with the weights $e^0$ and $e^{-4}$.
 
 # %% [markdown]
 # In this form of $o_i$ no exponent is positive, so nothing overflows. The largest term of every $z_f$ is $e^0 = 1$, as
-# is the largest weight of a query, and the denominator is a sum of $m S$ terms, none of which exceeds 1. It follows
-# that $1 \le \text{denominator} \le m S$ for every query. **With a maximum for each feature there is no division by
-# zero at any norm, and nothing has to be added.** This is how `attention.favor_attention` in the package computes it:
+# is the largest weight of a query, so the denominator of every query is at least 1. **With a maximum for each feature
+# there is no division by zero at any norm, and nothing has to be added.** This is how `attention.favor_attention` in
+# the package computes it.
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def logarithms(q, k, W):
     x, y = (a * q.shape[1] ** -0.25 for a in (q, k))
     return x @ W.T, y @ W.T - (y**2).sum(axis=1, keepdims=True) / 2  # g (L, m), h (S, m)
@@ -233,59 +233,47 @@ for scale in (0.5, 5, 500):
     print(f"scale {scale:3}: smallest denominator {denominator.min():.2f}, as the package: {same}")
 
 # %% [markdown]
-# A finite output need not be accurate. The *condition number* of $e^h$ is $|h|$, which means that a relative error
-# $\delta$ in $h$ becomes a relative error of about $|h|\,\delta$ in $e^h$. A key of norm 60 in $d = 4$ dimensions has
-# $\|k'\|^2/2 = 900$, and single precision stores this number with about seven significant digits, so only about four
-# digits of the feature are correct. And even with exact arithmetic, an estimate from $m$ directions has an error. How
-# large is it?
+# > **Aside.** The *condition number* of $e^h$ is $|h|$: a relative error $\delta$ in $h$ becomes about $|h|\,\delta$ in
+# > $e^h$. A key of norm 60 in $d = 4$ dimensions has $\|k'\|^2/2 = 900$, which single precision stores with about seven
+# > significant digits, so only about four digits of the feature are correct.
+#
+# A finite output need not be accurate, because an estimate from $m$ directions has an error. How large is it?
 #
 # ## 4. Predicting the error of an output
 #
-# Write the estimated weight of a pair as its exact weight times $1 + \eta_{ij}$, so that $\eta_{ij}$ is its relative
-# error, and let $z_j = q_i' + k_j'$. By lesson 09, with independent directions, the errors of one query's weights have
-# mean 0 and the covariance $\mathbb{E}\, \eta_{ij}\eta_{il} = (e^{z_j^\top z_l} - 1)/m$. For $j = l$ this is the
-# relative variance of a weight, and `attention.relative_variance` is its mean over all pairs. But we want the error of
-# an output, which is a ratio. If $A_{ij}$ are the exact weights, divided by the sum of their row, then to first order
-# in the $\eta_{ij}$,
+# Write the estimated weight of a pair as its exact weight times $1 + \eta_{ij}$, and let $z_j = q_i' + k_j'$. By lesson
+# 09, with independent directions, the errors of one query's weights have mean 0 and the covariance
+# $(e^{z_j^\top z_l} - 1)/m$. But we want the error of an output, which is a ratio. If $A_{ij}$ are the exact weights,
+# divided by the sum of their row, then to first order in the $\eta_{ij}$
 #
-# $$\hat o_i = \frac{\sum_j A_{ij} (1 + \eta_{ij})\, v_j}{\sum_j A_{ij} (1 + \eta_{ij})}
-# \;\approx\; o_i + \sum_j A_{ij}\, \eta_{ij}\, (v_j - o_i) .$$
+# $$\hat o_i \approx o_i + \sum_j A_{ij}\, \eta_{ij}\, (v_j - o_i) , \qquad \sum_j A_{ij} (v_j - o_i) = 0 ,$$
 #
-# Because $\sum_j A_{ij} (v_j - o_i) = 0$, an error that all keys share drops out. The mean square of the sum is
-# `theory.output_mse`.
+# so an error that all keys share drops out. The mean square of the sum is `theory.output_mse`. Now let the tokens be
+# *short*, so that $A_{ij} \approx 1/S$, let the values have variance 1, drawn independently of the keys, and let the
+# keys have mean zero. The covariance is then about
 #
-# For *short* tokens the result is a simple rule. Suppose that $z$ is small, so that softmax is nearly uniform,
-# $A_{ij} \approx 1/S$, that the values have variance 1 and are drawn independently of the keys, and that the keys have
-# mean zero. For small $z$ the covariance of two errors is $z_j^\top z_l/m$, where
-# $z_j^\top z_l = \|q_i'\|^2 + q_i'^\top k_l' + k_j'^\top q_i' + k_j'^\top k_l'$. Each of the first three terms is the
-# same for all $j$ or for all $l$, so it drops out of the mean square, and $k_j'^\top k_l'/m$ is left. The deviations
-# $v_j - o_i$ of different keys are nearly uncorrelated, and the keys have mean zero, so only the $S$ terms with $j = l$
-# add up, each with the factor $A_{ij}^2 \approx 1/S^2$. For one entry of an output the mean squared error is therefore
-# about $\overline{\|k'\|^2}/(m S)$, where a bar denotes the mean over queries or keys. The relative variance of a
-# weight tends to $\overline{\|z\|^2}/m = (\overline{\|q'\|^2} + \overline{\|k'\|^2})/m$. Its first part, the query's,
-# has cancelled in the ratio. If queries and keys are equally long, half of it remains, and the error is
-# $\frac12 \times \text{relative variance}/S$.
+# $$\tfrac1m\, z_j^\top z_l = \tfrac1m \bigl(\|q_i'\|^2 + q_i'^\top k_l' + k_j'^\top q_i' + k_j'^\top k_l'\bigr) ,$$
 #
-# As always, we compare with $\operatorname{mean}(V)$, which gives each key the weight $1/S$ where softmax gives about
-# $(1 + t_{ij} - \bar t_i)/S$, with the scores $t = q^\top k/\sqrt d$. Its error is therefore $\operatorname{Var}(t)/S$,
-# and if we divide by this, we get a prediction of the *normalised error* of lesson 06:
+# where each of the first three terms is the same for all $j$ or for all $l$, and drops out as well. What remains is the
+# keys' part, and of it only the $S$ terms with $j = l$ add up, each with the factor $1/S^2$. The baseline
+# $\operatorname{mean}(V)$ has equal weights where softmax has about $(1 + t_{ij} - \bar t_i)/S$, with the scores
+# $t = q^\top k/\sqrt d$. So
 #
 # $$\text{normalised error} = \frac{\text{error of features}}{\text{error of mean}(V)} \;\approx\;
-# \frac{\tfrac12 \times \text{relative variance}}{\operatorname{Var}(t)} .$$
+# \frac{\overline{\|k'\|^2}/(mS)}{\operatorname{Var}(t)/S} = \frac{\overline{\|k'\|^2}}{m \operatorname{Var}(t)} ,$$
 #
-# How far does the rule reach? We try it with $m = L/4$ directions, which halves the number of multiplications, except
-# in the decoder, whose causal mask makes exact attention half as expensive, so that features only break even.
-# *Independent* heads are made up, at seven scales from 0.05 to 1, with $L = 2{,}048$ and $d = 8$. *Decoder* heads are
-# those of lesson 16's small decoder, after 12,000 steps of training, and *antibody* heads are from lesson 06. From the
-# keys of trained heads we subtract the mean query and the mean key, as in lesson 09: those of the input itself, but in
-# the decoder, which must not look ahead, those of other texts. The figure also shows *aligned* heads, made up with
-# $q = k$, and the *speech* heads of lesson 06.
+# where a bar denotes the mean. If queries are as long as keys, the numerator is half of the relative variance of a
+# weight, times $m$: the query's half has cancelled.
+#
+# How far does the rule reach? We try it with $m = L/4$ directions on *independent* heads, made up at seven scales
+# ($d = 8$), on *aligned* ones, made up with $q = k$, and on trained heads with shifted keys (lesson 09): the *decoder*
+# of lesson 16, the *antibody* and the *speech* heads.
 #
 # **Before you run this:** for the median decoder head the rule predicts a normalised error of about $10^{14}$. Given
 # that all estimated weights are positive, will the measured normalised error be below 0.1, near 1, or above 1,000?
 
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def evaluate(q, k, v, m, causal=False, draws=20):
     """For each head: predicted, relative variance, measured, Taylor 2, largest score."""
     t = q @ k.mT / q.shape[-1] ** 0.5  # (heads, L, S)
@@ -312,14 +300,13 @@ for scale in (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1):
         some = scale * queries[:, :256]  # of many queries 256
         points[kind].append(evaluate(some, scale * k, v, 512, draws=4))
 points = {kind: np.concatenate(parts, axis=1) for kind, parts in points.items()}
-for times in (3, 1 / 3):  # queries that are longer or shorter than the keys
+unequal = []  # where queries are longer or shorter than the keys
+for times in (3, 1 / 3):
     q, k, v = np.random.default_rng(2).normal(size=(3, 4, 2048, 8)) / 10
     predicted, _, error, *_ = evaluate(times * q[:, :256], k, v, 512, draws=4)
     keys_part = predicted * 2 / (1 + times**2)  # ‖q'‖² is times² ‖k'‖², on average
-    print(f"queries {times:.2g} times as long as keys: the error is ", end="")
-    print(
-        f"{np.median(error / predicted):.2f} of the half, {np.median(error / keys_part):.1f} of the keys' part"
-    )
+    half, part = np.median(error / predicted), np.median(error / keys_part)
+    unequal.append((times, half, part))
 
 
 def shifted(q, k, v, of_q, of_k):
@@ -341,29 +328,8 @@ points["speech"] = evaluate(*HEADS["speech"], 375)
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 made = np.concatenate([points["independent"], points["aligned"]], axis=1)
-predicted, _, error, *_ = made[:, made[1] < 0.1]
-ratio, lower = error / predicted, made[3] < made[2]
-print("Made-up heads with a relative variance below 0.1:")
-print(f"  predicted {predicted.min():.2f} to {predicted.max():.2f}, ", end="")
-print(f"measured {ratio.min():.2f} to {ratio.max():.2f} times that")
-print("Heads with a relative variance above 0.1:")
-print("                 predicted        measured normalised error")
-print("                 (median)       smallest    median   largest")
-for kind in ("independent", "decoder", "antibody"):
-    predicted, _, error, *_ = points[kind][:, points[kind][1] >= 0.1]
-    print(f"  {kind:12} 10 to the {np.median(np.log10(predicted)):4.1f}", end="")
-    print(f"{error.min():13.2f}{np.median(error):10.2f}{error.max():10.2f}")
-error = points["decoder"][2]
-low, high = np.quantile(error, [0.25, 0.75])
-print(f"Decoder: half of the errors are between {low:.2f} and {high:.2f}, ", end="")
-print(f"{100 * (error < 1).mean():.0f} % of them below 1")
+lower = made[3] < made[2]
 trained = {kind: points[kind] for kind in ("decoder", "antibody", "speech")}
-print("Largest score in the median head:", end=" ")
-print(", ".join(f"{kind} {np.median(part[4]):.1f}" for kind, part in trained.items()))
-power = min(np.log10(part[0]).min() for part in trained.values())
-print(f"Smallest prediction for a trained head: 10 to the {power:.1f}")
-print(f"Taylor features of degree 2 are closer on {lower.sum()} of {lower.size} made-up heads")
-
 fig, axes = plt.subplots(1, 2, figsize=(12.5, 5), sharey=True, width_ratios=(1, 1.3))
 styles = zip(points.items(), COLORS, "osD^*", (8, 8, 5, 9, 15), strict=False)
 for (kind, (predicted, relative, error, *_)), color, marker, size in styles:
@@ -400,31 +366,54 @@ show(
     f"{error[~few].min():.2f} and {error[~few].max():.2f}, on both sides of mean(V).",
 )
 
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+with fold("Predicted and measured errors, and the largest scores"):
+    print("Prediction: half the relative variance over Var(t)")
+    predicted, _, error, *_ = made[:, made[1] < 0.1]
+    ratio = error / predicted
+    print("Made-up heads with a relative variance below 0.1:")
+    print(f"  predicted {predicted.min():.2f} to {predicted.max():.2f}, ", end="")
+    print(f"measured {ratio.min():.2f} to {ratio.max():.2f} times that")
+    print("Heads with a relative variance above 0.1:")
+    print("                 predicted        measured normalised error")
+    print("                 (median)       smallest    median   largest")
+    for kind in ("independent", "decoder", "antibody"):
+        predicted, _, error, *_ = points[kind][:, points[kind][1] >= 0.1]
+        print(f"  {kind:12} 10 to the {np.median(np.log10(predicted)):4.1f}", end="")
+        print(f"{error.min():13.2f}{np.median(error):10.2f}{error.max():10.2f}")
+    error = points["decoder"][2]
+    low, high = np.quantile(error, [0.25, 0.75])
+    print(f"Decoder: half of the errors are between {low:.2f} and {high:.2f}, ", end="")
+    print(f"{100 * (error < 1).mean():.0f} % of them below 1")
+    print("Largest score in the median head:", end=" ")
+    print(", ".join(f"{kind} {np.median(part[4]):.1f}" for kind, part in trained.items()))
+    power = min(np.log10(part[0]).min() for part in trained.values())
+    print(f"Smallest prediction for a trained head: 10 to the {power:.1f}")
+    print(f"Taylor features of degree 2 are closer on {lower.sum()} of {lower.size} made-up heads")
+    for times, half, part in unequal:
+        print(f"queries {times:.2g} times as long as keys: the error is ", end="")
+        print(f"{half:.2f} of the half, {part:.1f} of the keys' part")
+
 # %% [markdown] tags=["answer"]
-# The measured error is near 1, with a median of 0.72 over the decoder's heads and texts, 86 % of them below 1, and
-# values from 0.05 to 5.72. Positive weights, divided by their sum, give a weighted mean of the values, so the output
-# cannot grow without bound as the prediction does.
+# It is near 1: positive weights, divided by their sum, give a weighted mean of the values, so the output cannot grow
+# without bound as the prediction does.
 
 # %% [markdown]
-# **On these made-up tokens ($d = 8$) with a relative variance below a tenth the rule is right within a factor of three,
-# and on every trained head it says nothing.** On the trained heads its smallest prediction is above a hundred. Where
-# the rule applies, it predicts wins, with normalised errors down to 0.07, and losses at the smallest scale, where
-# softmax is almost uniform. But Taylor features of degree 2, of which there are 45 at width 8, have smaller errors on
-# every made-up head.
+# **On these made-up tokens ($d = 8$) with a relative variance below a tenth the rule is right within a factor of two; on every
+# trained head it says nothing.** On the trained heads its smallest prediction is above a hundred. On the made-up ones
+# Taylor features of degree 2 have smaller errors on every head.
 #
 # Why does the rule fail on trained heads? By lesson 09 the weight of a pair with the score $t > 0$ has a relative
 # variance of at least $(e^{4t} - 1)/m$. At $t = 4$ that is $9 \cdot 10^6/m$, and in the median trained head of each
 # kind the largest score is above 6. An output needs fewer directions than a weight, but the rule does not know how
-# many.
+# many. So there we have to measure.
 #
 # ## 5. Measuring the error on a sample
 #
-# Where the rule does not apply, we have to measure. Are a sample of the queries and a few draws of directions enough
-# for that? On the antibody heads, each on two chains, and on the speech heads, again with $m = L/4$, we compare the
-# normalised error from 64 queries and four draws with the error from all queries and many other draws. We repeat this
-# for twenty samples, and print the range of the ratio of the two errors. For comparison we also compute a window of
-# half of all keys, which costs the same as these features, alone and with one mean key for all keys outside it (lesson
-# 14). In the table an antibody head has two numbers in each column, one for each chain.
+# Are a sample of 64 queries and four draws of directions enough? On the antibody heads, each on two chains, and on the
+# speech heads, again with $m = L/4$, we compare their normalised error with that of all queries and many other draws,
+# in twenty samples. The rival is a window of half of all keys, which costs the same, alone and with one mean key for
+# all keys outside it (lesson 14).
 #
 # **Before you run this:** look again at the errors in the figure of section 4. On how many of these eight heads will
 # $L/4$ features be closer to attention than an equally expensive window: on hardly any, on about half, or on most of
@@ -437,8 +426,7 @@ def mean_error(outputs, exact, v, rows=slice(None)):
     return np.mean(errors, axis=0)
 
 
-at, closer, drawn = np.random.default_rng(3), [], {}
-print("normalised error   64 queries   all queries      window    mean key   ratio, in 20 samples")
+at, closer, drawn, lines = np.random.default_rng(3), [], {}, []
 for (name, (q, k, v)), heads, n in zip(HEADS.items(), (6, 2), (124, 44), strict=True):
     L, exact = q.shape[1], attention.softmax_attention(q, k, v)
     Ws = [projections.iid(np.random.default_rng(2000 + i), L // 4, 64) for i in range(n)]
@@ -455,31 +443,90 @@ for (name, (q, k, v)), heads, n in zip(HEADS.items(), (6, 2), (124, 44), strict=
     for head, part in enumerate(np.split(np.arange(len(q)), heads), start=1):  # its chains
         errors = samples[0], of_all, window, mean_key
         columns = [" ".join(f"{x:.2f}" for x in e[part]) for e in errors]
-        print(f"{name:9}{head}" + "{:>19}   {:>11} {:>11} {:>11}".format(*columns), end="   ")
-        print(f"{ratio[:, part].min():.2f} to {ratio[:, part].max():.2f}")
+        line = f"{name:9}{head}" + "{:>19}   {:>11} {:>11} {:>11}".format(*columns)
+        lines.append(f"{line}   {ratio[:, part].min():.2f} to {ratio[:, part].max():.2f}")
 few, none = np.sum(closer, axis=0)
 print(f"features are closer than the window {few} times of 14, with a mean key {none} times")
 other = [a.reshape(6, 2, 122, 64)[:, ::-1].reshape(12, 122, 64) for a in antibodies]
 bench = compare.rivals(*antibodies, budget=61, sample=other)  # sizes from the other chain
-print(
-    "Antibody heads, by compare.rivals; but for Taylor features the cost is that of L/4 features:"
-)
-print("                          median error   closer than features")
-for name, rival in list(bench.items())[:-1]:
-    errors = rival.errors.mean(axis=0)
-    print(f"{name:26}{np.median(errors):12.2f}", end="")
-    print(f"{(errors < drawn['antibody']).sum():10d} times of 12")
+with fold("Errors and ratios on every head, and the bench on the antibody heads"):
+    print(
+        "normalised error   64 queries   all queries      window    mean key   ratio, in 20 samples"
+    )
+    print("\n".join(lines))
+    print(
+        "Antibody heads, by compare.rivals; but for Taylor features the cost is that of L/4 features:"
+    )
+    print("                          median error   closer than features")
+    for name, rival in list(bench.items())[:-1]:
+        errors = rival.errors.mean(axis=0)
+        print(f"{name:26}{np.median(errors):12.2f}", end="")
+        print(f"{(errors < drawn['antibody']).sum():10d} times of 12")
 
 # %% [markdown] tags=["answer"]
-# Features are closer on one head of the eight, the last of the antibodies, on both chains. With one mean key the window
-# is closer on all of them.
+# On hardly any: features are closer on one head, the last of the antibodies, on both chains. With one mean key the
+# window is closer on all eight.
 
 # %% [markdown]
 # **A sample of 64 queries and four draws tells roughly what features are worth on a head.** In these twenty samples it
 # gave their error within a factor of two.
 #
 # The result is now finite at any norm, and on made-up tokens it may also be right. On these antibody and speech heads,
-# however, these untuned features are rarely better than $\operatorname{mean}(V)$.
+# however, these untuned features are rarely better than $\operatorname{mean}(V)$. What do the norms say of the writer?
+#
+# ## 6. Back to the writer
+#
+# The writer (lesson 06) failed with positive features. Does the formula of section 1 say so beforehand? While it reads
+# with exact attention, we note $\|z\|^2$ for each query and each key that the query may see.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+params, squares = writer.load(), []
+
+
+def noted(q, k, v, layer, *, causal, key_mask):
+    z = (q[:, :, None] + k[:, None]) / 16**0.25  # q' + k' of each head and pair
+    squares.append((z**2).sum(axis=-1)[:, np.tri(q.shape[1], dtype=bool)])  # (heads, pairs)
+    return attention.softmax_attention(q, k, v, causal=causal)
+
+
+for piece in writer.pieces(writer.text("test"))[::20]:
+    transformer.forward(params, piece[:-1], writer.config(), attend=noted)
+print(f"median of ‖z‖²: {np.median(np.hstack(squares)):.1f}")
+
+# %%
+W = projections.orthogonal(np.random.default_rng(110), 256, 16)
+
+
+def attend(q, k, v, layer, *, causal, key_mask):
+    return attention.favor_attention(q, k, v, W, causal=causal)
+
+
+print(f"with 256 directions: {writer.bits(params, attend).mean():.2f} bits per character", end=", ")
+print(f"exact {writer.bits(params).mean():.2f}")
+print(writer.write(params, attend))
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+of_head = np.mean(np.reshape([np.median(x, axis=1) for x in squares], (-1, 2, 4)), axis=0)
+with fold("Each head, what the formula asks for, and three draws"):
+    for block, medians in enumerate(of_head, start=1):
+        print(f"median of ‖z‖², heads of block {block}:", *(f"{x:.1f}" for x in medians))
+    needed = np.expm1(np.median(np.hstack(squares)))
+    print(f"directions for a relative error of 1 at the median: {needed:,.0f}")
+    for m in (64, 256):
+        found = []
+        for seed in range(110, 113):
+            W = projections.orthogonal(np.random.default_rng(seed), m, 16)
+            found.append(writer.bits(params, attend).mean())
+        print(f"{m:3} directions: {min(found):.2f} to {max(found):.2f} bits per character")
+    print(f"letters counted: {writer.by_counts(0):.2f}")
+
+# %% [markdown]
+# **For half of the writer's pairs of query and key, ten million independent directions still leave a weight with a
+# relative error above 1.** An output needs fewer than a weight, but with 256 orthogonal ones the writer still does
+# worse than counting letters, and at its length they no longer save anything (lesson 10).
+#
+# Why go on? Because features promise more than speed: the whole past of a text fits into sums of fixed size. Can the
+# writer read from them, one character at a time? Lesson 12 lets it.
 #
 # ## Take away
 #
@@ -493,8 +540,8 @@ for name, rival in list(bench.items())[:-1]:
 # ## Where it breaks
 #
 # - The denominator is at least 1 because the features are positive. Features of both signs have no such bound.
-# - If queries are three times as long as keys, the half predicts four times the error, and if they are a third as long,
-#   half of it. The keys' part stays right.
+# - Half of the relative variance, as in the figure, is right only where queries are as long as keys. The keys' part
+#   stays right.
 # - The rule does not know the values. If they are exactly uncorrelated with the keys, for example because every key $k$
 #   has a partner $-k$ with the same value, $\operatorname{mean}(V)$ is nearly exact, and the normalised error is ten
 #   times the prediction, or more.

@@ -1,17 +1,17 @@
 # %% [markdown]
 # # Causal linear attention: read from left to right with a memory of constant size
 #
-# > **50 minutes.** Needs: lesson 06 (exact attention and its logits), lesson 09 (positive features), lesson 10 (moving
+# > **45 minutes.** Needs: lesson 06 (exact attention and its logits), lesson 09 (positive features), lesson 10 (moving
 # > the brackets, and the rank of a product), lesson 11 (one maximum per feature).
 # >
-# > Afterwards you can write causal linear attention in three equivalent forms, keep the past of a text in arrays
-# > whose size does not grow, merge the states of its parts, find an information leak from the future, and say what
-# > such a memory forgets.
+# > Afterwards you can write causal linear attention in three equivalent forms, keep the past of a text in arrays whose
+# > size does not grow, merge the states of its parts, find an information leak from the future, and say what such a
+# > memory forgets.
 #
 # A language model writes token by token, and reads each new token before it chooses the next. This is *autoregressive
 # decoding*. Such a model may look back but never ahead: a *causal mask* lets row $i$ of its attention see only the keys
 # $j \le i$. Exact attention must store all keys and values so far. How can we read a text of any length with a memory
-# of fixed size?
+# of fixed size? And what does such a memory lose?
 
 # %%
 import timeit
@@ -21,12 +21,13 @@ import numpy as np
 
 from performer_course import attention, features, projections, theory
 from performer_course.backend import get_backend, synchronize, to_host, to_like
-from performer_course.teaching import drawings
-from performer_course.teaching.figures import COLORS, compared, gram, show, trend
+from performer_course.teaching import drawings, writer
+from performer_course.teaching.figures import COLORS, compared, fold, gram, show, trend
 
 xp = get_backend()
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def difference(a, b):
     """The largest difference of a and b over the largest entry of b, in words."""
     gap = np.abs(to_host(a) - to_host(b)).max() / np.abs(to_host(b)).max()
@@ -46,8 +47,7 @@ def difference(a, b):
 # \in \mathbb{R}^{F \times (e+1)} .$$
 #
 # The $P_i$ are *prefix sums*, also called *cumulative sums*: each is the previous one plus one more term,
-# $\varphi(k_i)\, \bar v_i^\top$. **A running sum over the keys gives the same rows as the masked table of all
-# pairs.**
+# $\varphi(k_i)\, \bar v_i^\top$. **A running sum over the keys gives the same rows as the masked table of all pairs.**
 
 # %%
 rng = np.random.default_rng(0)
@@ -67,6 +67,8 @@ A = xp.tril(phi_q @ xp.matrix_transpose(phi_k))  # the masked table, (L, L)
 by_mask = divide(A @ v_bar)
 P = xp.cumulative_sum(phi_k[:, :, None] * v_bar[:, None, :], axis=0)  # all prefix sums, (L, F, e+1)
 by_prefix = divide((phi_q[:, None, :] @ P)[:, 0, :])
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 package = attention.linear_attention(phi_q, phi_k, v, causal=True)
 print("largest difference from the masked table")
 print(f"prefix sums:                        {difference(by_prefix, by_mask)}")
@@ -76,8 +78,8 @@ print(f"linear_attention(..., causal=True): {difference(package, by_mask)}")
 # This program, `naive.causal_linear_attention` in the package, stores all prefix sums at once, $L F (e + 1)$ numbers,
 # whereas the table has $L^2$.
 #
-# **Before you run this:** for $L = 65{,}536$ tokens, $F = 256$ features and values of $e = 64$ numbers, at 4 bytes
-# per number, which takes less memory, the masked table or all the prefix sums? And does it fit into one gigabyte?
+# **Before you run this:** for $L = 65{,}536$ tokens, $F = 256$ features and values of $e = 64$ numbers, at 4 bytes per
+# number, which takes less memory, the masked table or all the prefix sums?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 long, F, width, C = 65_536, 256, 64, 128
@@ -87,19 +89,18 @@ print(f"all prefix sums, L F (e + 1):         {4 * long * prefix / 2**20:10,.0f}
 print(f"one prefix sum, one 128 × 128 table:  {4 * (prefix + C**2) / 2**20:10,.2f}")
 
 # %% [markdown] tags=["answer"]
-# All the prefix sums take less memory, a quarter of the masked table, but still four gigabytes for one head. Section
-# 2 needs only one prefix sum and a small table at a time.
+# All the prefix sums take less memory, a quarter of the masked table, because $F(e + 1)$ is about $L/4$.
 
 # %% [markdown]
+# That is still four gigabytes for one head. Need we store them all?
+#
 # ## 2. Chunks: a masked product within each, a state between them
 #
-# We need not store all the prefix sums, because after row $i$ we use $P_i$ only to make $P_{i+1}$. Large matrix
-# products are fast, and a single prefix sum is small. *Chunks* have both advantages. Cut the text into chunks of $C$
-# consecutive tokens. A row sees the keys of its own chunk, up to its own position, through a masked product of size
-# $C \times C$. It sees the keys of all earlier chunks through one prefix sum $P$. This is called an *exclusive* prefix
-# sum, because the row's own chunk is left out, and $P$ is the *state* that passes from chunk to chunk. The chunk is
-# added to $P$ only after its rows have been computed. With $m$ directions, a token then costs $2m(d + e) + C(m + e)$
-# multiplications: for $C = L$ the cost is quadratic again.
+# No: after row $i$ we use $P_i$ only to make $P_{i+1}$. Cut the text into *chunks* of $C$ consecutive tokens. A row
+# sees the keys of its own chunk, up to its own position, through a masked product of size $C \times C$. It sees the
+# keys of all earlier chunks through one prefix sum $P$, the *state* that passes from chunk to chunk. The chunk is added
+# to $P$ only after its rows have been computed: $P$ is an *exclusive* prefix sum. With $m$ directions, a token then
+# costs $2m(d + e) + C(m + e)$ multiplications: for $C = L$ the cost is quadratic again.
 
 
 # %%
@@ -115,6 +116,7 @@ def by_chunks(phi_q, phi_k, v_bar, C):
     return xp.concat(rows, axis=0)
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 print("largest difference from the masked table")
 for C in (1, 7, 64, L):
     print(f"chunks of {C:3d} tokens: {difference(by_chunks(phi_q, phi_k, v_bar, C), by_mask)}")
@@ -123,10 +125,6 @@ for C in (1, 7, 64, L):
 n, C = 16, 4
 row, column = np.indices((n, n))
 source = np.where(column > row, 0, np.where(row // C == column // C, 2, 1))
-print("multiplications per token with m = 256, d = e = 64")
-for chunk in (1, 128, 512, 65_536):
-    print(f"chunks of {chunk:6,d}: {2 * 256 * (64 + 64) + chunk * (256 + 64):12,d}")
-print(f"exact attention, 65,536 tokens and half of them seen: {65_536 * (64 + 64) // 2:,d}")
 fig, ax = plt.subplots(figsize=(7, 4.6))
 image = gram(ax, xp.asarray(source.astype(float)), largest=2)
 image.set(cmap=plt.colormaps["viridis"].resampled(3), clim=(-0.5, 2.5))
@@ -147,11 +145,18 @@ show(
     f"{pairs[0]} above the diagonal are the future.",
 )
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+with fold("Multiplications per token, in chunks of four sizes"):
+    print("m = 256, d = e = 64")
+    for chunk in (1, 128, 512, 65_536):
+        print(f"chunks of {chunk:6,d}: {2 * 256 * (64 + 64) + chunk * (256 + 64):12,d}")
+    print(f"exact attention, 65,536 tokens and half of them seen: {65_536 * (64 + 64) // 2:,d}")
+
 # %% [markdown]
 # **A row reads all earlier chunks through one matrix, whose size does not depend on the length of the text.**
 #
-# **Before you run this:** without a mask, a table of 256 queries and keys with 32 features has rank 32 at most
-# (lesson 10). With a causal mask, is its rank still at most 32, about twice as much, or all of 256?
+# **Before you run this:** without a mask, a table of 256 queries and keys with 32 features has rank 32 at most (lesson
+# 10). With a causal mask, is its rank still at most 32, about twice as much, or all of 256?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 full, causal = to_host(phi_q @ xp.matrix_transpose(phi_k)), to_host(A)
@@ -164,25 +169,23 @@ for cut in (16, 128, 240):
 # The rank of the masked table is all of 256, because a triangular matrix with a positive diagonal can be inverted.
 
 # %% [markdown]
-# With positive features, the causal mask raises the rank of the table from $F$ at most to all of $L$. What stays low is
-# the rank of certain blocks: every block of rows from a cut on, and of keys before that cut, has rank $F$ at most,
-# because everything that later rows read of the earlier keys has passed through $P$, which has $F$ rows.
+# What stays low is the rank of every block of rows from a cut on, and of keys before that cut. It is $F$ at most,
+# because all that later rows read of the earlier keys has passed through $P$, which has $F$ rows. So the past is a
+# matrix of $F$ rows. How short may a chunk be?
 
 # %% [markdown]
 # ## 3. Chunks of one token: a recurrence
 #
-# With $C = 1$ a model can write: it reads one token, computes one row, and chooses the next token. We split the
-# prefix sum into two parts, $S$ of shape $(F, e)$ for the values and $z$ of shape $(F,)$ for the ones. In earlier
-# lessons $S$ was also the number of keys. Here $S$ always belongs to the state, and numbers of keys are called $L$ or
-# $n$.
+# With $C = 1$ a model can write: it reads one token, computes one row, and chooses the next token. We split the prefix
+# sum into two parts, $S$ of shape $(F, e)$ for the values and $z$ of shape $(F,)$ for the ones. (In this lesson $S$ is
+# never the number of keys.)
 #
 # $$S \leftarrow S + \varphi(k_i)\, v_i^\top, \qquad z \leftarrow z + \varphi(k_i), \qquad
 # o_i = \frac{S^\top \varphi(q_i)}{z^\top \varphi(q_i)} .$$
 #
 # **With linear attention a causal transformer is a recurrent network: each token changes a state of fixed size, and the
 # output is read from that state.** This is the *recurrent form*. Its update is linear in the state, and only adds to
-# it, so many tokens can be added at once, and training may use chunks instead. The same causal rows can thus be
-# computed in three forms: from all the prefix sums at once, chunk by chunk, or token by token.
+# it, so many tokens can be added at once, and training may use chunks instead.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.causal_forms()
@@ -194,26 +197,30 @@ show(
 )
 
 # %% [markdown]
-# Training also needs gradients. Automatic differentiation of a loop over tokens stores every $P_i$ for the backward
-# pass, which in the example of section 1 takes four gigabytes. One remedy is to store none of them and to compute the
-# sums again. Query $i$ occurs in row $i$ only, so the gradient with respect to $\varphi(q_i)$ needs only $P_i$, which
-# a second pass from the start reproduces. Key and value $j$ occur in all rows $i \ge j$, so their gradients need a
-# sum over these rows, which runs backward from the end of the text.
+# Training also needs gradients. Automatic differentiation of a loop over tokens stores every $P_i$, four gigabytes in
+# the example of section 1. One remedy is to compute the sums again. Let $g_i$ be the gradient of the loss with respect
+# to $\varphi(q_i)^\top P_i$. Query $i$ occurs in row $i$ only, so its gradient is $P_i\, g_i$, and a second pass from
+# the start makes $P_i$ again. Key $j$ occurs in all rows $i \ge j$:
 #
-# The other remedy, used today, is to differentiate the chunked form. Then one prefix sum and one masked product are
-# stored per chunk, in addition to the features. For the same example:
+# $$\frac{\partial\, \text{loss}}{\partial \varphi(k_j)} = R_j\, \bar v_j , \qquad
+# R_j = \sum_{i \ge j} \varphi(q_i)\, g_i^\top ,$$
+#
+# a sum that runs backward from the end of the text. The other remedy, used today, is to differentiate the chunked form.
+# Then one prefix sum and one masked product are stored per chunk, and the four gigabytes become 64.5 MiB.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 stored = long // 128 * (prefix + 128**2)
 print(f"a prefix sum and a 128 × 128 table per chunk of 128 tokens: {4 * stored / 2**20:.1f} MiB")
 
 # %% [markdown]
+# In which numbers should we keep the state, so that long keys do no harm?
+#
 # ## 4. A stable state in three arrays
 #
 # Up to a constant that cancels, the positive features of a key are $e^{h_f}$, with
 # $h_f = \omega_f^\top k' - \tfrac12 \|k'\|^2$ and $k' = k\, d^{-1/4}$. For long keys they leave the range of float32.
-# Lesson 11 has the remedy. For each feature the state (`State` in the package) holds the maximum over the keys so
-# far, and two sums relative to this maximum:
+# Lesson 11 has the remedy. For each feature the state (`State` in the package) holds the maximum over the keys so far,
+# and two sums relative to this maximum:
 #
 # $$c_f = \max_j h_{jf}, \qquad z_f = \sum_j e^{h_{jf} - c_f} \ge 1, \qquad
 # S_f = \sum_j e^{h_{jf} - c_f}\, v_j .$$
@@ -223,11 +230,11 @@ print(f"a prefix sum and a 128 × 128 table per chunk of 128 tokens: {4 * stored
 #
 # $$z = e^{c_a - c} z_a + e^{c_b - c} z_b, \qquad S = e^{c_a - c} S_a + e^{c_b - c} S_b .$$
 #
-# A single key also has a state: $c = h$, all $z_f = 1$, and all $S_f = v$. To *absorb* a key is to merge its state
-# with the one before it.
+# A single key also has a state: $c = h$, all $z_f = 1$, and all $S_f = v$. To *absorb* a key is to merge its state with
+# the one before it.
 #
-# A query reads feature $f$ with the weight $e^{a_f - \max a}$, where $a_f = \omega_f^\top q' + c_f$. The largest
-# weight is 1, and its $z_f$ is at least 1, so the denominator is at least 1.
+# A query reads feature $f$ with the weight $e^{a_f - \max a}$, where $a_f = \omega_f^\top q' + c_f$. The largest weight
+# is 1, and its $z_f$ is at least 1, so the denominator is at least 1.
 
 
 # %%
@@ -253,6 +260,7 @@ def read(state, query, W):
     return (weight @ S) / xp.vecdot(weight, z)
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 state = one(k[0, ...], v[0, ...], W)
 rows = [read(state, q[0, ...], W)]
 for i in range(1, L):
@@ -264,13 +272,13 @@ print(f"token by token:                    {difference(xp.stack(rows, axis=0), b
 print(f"favor_attention(..., causal=True): {difference(favor, by_mask)}")
 
 # %% [markdown]
-# The package has `init_state` (no key yet), `absorb` (any number of keys at once), `merge`, `read`, and `follow`,
-# which absorbs a text and returns its causal rows.
+# In the package these are `absorb` (any number of keys at once), `merge` and `read`; `follow` absorbs a text and
+# returns its causal rows.
 #
 # **Before you run this:** a text is cut into three parts, each part gets a state of its own, and the three states are
 # merged in the wrong order. Which of $c$, $z$ and $S$ differ from those of a single pass?
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 empty = attention.init_state(k, v, W)
 whole, rows = attention.follow(empty, q, k, v, W)
 print(f"rows of follow, difference from favor_attention: {difference(rows, favor)}")
@@ -282,15 +290,14 @@ for name in "czS":
     print(f"{name} merged, difference from a single pass: {gap}")
 
 # %% [markdown] tags=["answer"]
-# None of the three arrays differs, up to rounding.
+# None of the three arrays differs, up to rounding, because a sum depends neither on the order of its terms nor on how
+# they are grouped.
 
 # %% [markdown]
-# A state stands for sums over its keys, and a sum depends neither on the order of its terms nor on how they are
-# grouped. The merge is *commutative* and *associative*. **States merge by a maximum, a rescaling and an addition, so a
-# text may be cut anywhere and joined in any order.** Lesson 19 shares a text among several machines in this way.
+# The merge is *commutative* and *associative*. **States merge by a maximum, a rescaling and an addition, so a text may
+# be cut anywhere and joined in any order.** Lesson 19 shares a text among several machines in this way.
 #
-# A state has as many numbers after one token as after 256. The next figure shows how one fills up, with values of 16
-# entries. Each row of a panel shows the sum $e^{c_f} S_f$ of one feature.
+# The next figure shows how a state fills up. Each row of a panel shows the sum $e^{c_f} S_f$ of one feature.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 wide_v = xp.asarray(np.random.default_rng(12).normal(size=(L, 16)))
@@ -298,7 +305,6 @@ filled = {}
 for n in (1, 8, 64, 256):
     after = attention.absorb(attention.init_state(k, wide_v, W), k[:n, :], wide_v[:n, :], W)
     filled[n] = to_host(xp.exp(after.c)[:, None] * after.S)  # the sums themselves, (m, e)
-    print(f"{n:3d} tokens: {filled[n].size} sums, rank {rank(filled[n])}")
 fig, axes = plt.subplots(1, 4, figsize=(12, 4.6), sharey=True)
 for ax, (n, sums) in zip(axes, filled.items(), strict=True):
     largest = np.abs(sums).max()
@@ -319,22 +325,26 @@ show(
     "superposed in the same 512 numbers.",
 )
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+with fold("Sums and ranks"):
+    for n, sums in filled.items():
+        print(f"{n:3d} tokens: {sums.size} sums, rank {rank(sums)}")
+
 # %% [markdown]
-# **After 256 tokens, 256 values are superposed in the same array.** Section 7 asks how well they can still be told
-# apart.
+# After 256 tokens, 256 values are superposed in the same array. Section 7 asks how well they can still be told apart.
+# First, a mistake that looks like a remedy.
 #
 # ## 5. An information leak from the future
 #
-# The obvious remedy for overflow is to subtract one maximum $\mu$ over *all* keys and features, either the maximum of
-# $\omega_f^\top k_j'$ or the maximum of $h_{jf}$. In exact arithmetic $e^{-\mu}$ cancels in the ratio, unless an
-# $\varepsilon$ was added (lesson 11). On a computer it may fail to cancel in either case, because one late key makes
-# $\mu$ large and all features of the earlier keys small.
+# The obvious remedy for overflow is to subtract one maximum $\mu$ of $\omega_f^\top k_j'$ over *all* keys and features.
+# In exact arithmetic $e^{-\mu}$ cancels, unless an $\varepsilon$ was added (lesson 11). But on a computer, one late key
+# makes $\mu$ large and all features of the earlier keys small.
 #
-# To test for this, we take 64 normally distributed tokens in float32 and change only the *last* key. No earlier row
-# may change. If one does, information *leaks* from the future.
+# To test for this, we take 64 normal tokens in float32 and change only the *last* key. If an earlier row changes,
+# information *leaks* from the future.
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def with_global_maximum(q, k, v, W, eps, of_h=False):
     """Causal attention with one maximum over all keys and ε on every feature."""
     q, k = q * q.shape[-1] ** -0.25, k * k.shape[-1] ** -0.25
@@ -347,9 +357,8 @@ def with_global_maximum(q, k, v, W, eps, of_h=False):
 
 
 # %% [markdown]
-# **Before you run this:** we subtract one maximum of $\omega_f^\top k_j'$ over all keys, and the last key is very
-# long. What do the earlier rows become with $\varepsilon = 10^{-6}$ added to every feature, and what with
-# $\varepsilon = 0$?
+# **Before you run this:** we subtract this maximum, add $\varepsilon = 10^{-6}$ to every feature, and make the last key
+# very long. What do the earlier rows become?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 programs = {
@@ -377,42 +386,43 @@ for draw in range(20):
         if name == "maximum of ωᵀk', ε = 1e-6":
             means = np.cumsum(value, axis=0)[:-1] / np.arange(1, 64)[:, None]
             to_mean.append(np.abs(rows[3] - means).max())
-print("largest change of an earlier row, median of 20 draws")
-print(f"{'the last key has':26}" + "".join(f"{f'norm {n}':>13}" for n in (10, 30, 200)), end="")
-print(f"{'k′ = ω':>13}")
-for name, change in changes.items():
-    cells = [
-        "NaN" if np.isnan(x) else "below 1e-5" if x < 1e-5 else f"{x:.2f}"
-        for x in np.median(change, axis=0)
-    ]
-    print(f"{name:26}" + "".join(f"{cell:>13}" for cell in cells))
-far = "below 1e-5" if max(to_mean) < 1e-5 else f"{max(to_mean):.2f}"
-print(f"maximum of ωᵀk', ε = 1e-6, norm 200: difference from the mean of the visible values {far}")
+with fold("Largest changes of an earlier row, for five programs and four last keys"):
+    print("largest change of an earlier row, median of 20 draws")
+    print(f"{'the last key has':26}" + "".join(f"{f'norm {n}':>13}" for n in (10, 30, 200)), end="")
+    print(f"{'k′ = ω':>13}")
+    for name, change in changes.items():
+        cells = [
+            "NaN" if np.isnan(x) else "below 1e-5" if x < 1e-5 else f"{x:.2f}"
+            for x in np.median(change, axis=0)
+        ]
+        print(f"{name:26}" + "".join(f"{cell:>13}" for cell in cells))
+    far = "below 1e-5" if max(to_mean) < 1e-5 else f"{max(to_mean):.2f}"
+    print(
+        f"maximum of ωᵀk', ε = 1e-6, norm 200: difference from the mean of the visible values {far}"
+    )
 
 # %% [markdown] tags=["answer"]
-# With $\varepsilon$ the earlier rows become the mean of the values that they see, because the features of the earlier
-# keys fall below $\varepsilon$ and all these keys get equal weight. Without $\varepsilon$ the features underflow to
-# zero, and the rows become $0/0$.
+# They become the mean of the values that they see, because the features of the earlier keys fall below $\varepsilon$
+# and all these keys get equal weight.
 
 # %% [markdown]
 # **With one maximum of $\omega_f^\top k_j'$ over all keys, a single very long key at the end spoils the rows before
-# it.** In training this is a leak, because the model is graded on rows that depend on what comes next. In decoding
-# the next key does not exist yet, so the model meets rows that it was not trained on.
+# it.** Without $\varepsilon$ the features underflow to zero, and the rows become $0/0$. In training this is a leak,
+# because the model is graded on rows that depend on what comes next. In decoding the next key does not exist yet, so
+# the model meets rows that it was not trained on.
 #
-# The maximum of $h$ is only half a remedy. A long key does not raise it, because of $-\frac12\|k'\|^2$, but a key
-# with $k' = \omega$ raises it to $\frac12\|\omega\|^2$, and with $\varepsilon$ the earlier rows move again. The full
-# remedy is the maximum that the state keeps, one per feature, over the keys *so far*. Test your own code in the same
-# way, and with extreme keys: at norms 10 and 30 the program without $\varepsilon$ would have passed.
+# The maximum of $h_{jf}$ is only half a remedy: a long key does not raise it, but a key with $k' = \omega$ does. The
+# full remedy is the maximum that the state keeps, one per feature, over the keys *so far*. Test your own code in the
+# same way, and with extreme keys: at norms 10 and 30 the program without $\varepsilon$ would have passed.
 #
 # ## 6. Decoding with a KV cache or with a state
 #
 # Exact attention stores the keys and values of all tokens so far, the *KV cache*. Reading the prompt is called
-# *prefill*: all its tokens are known, so they can be processed together, or in chunks. After that the model decodes
-# one token per step. What does a step cost after $n$ tokens? The cache holds $n (d + e)$ numbers, and a step takes as
-# many multiplications: $n d$ for the logits and $n e$ for the weighted sum of the values. The state has $m (e + 2)$
-# numbers, for $S$, $z$ and $c$. It also needs the $m d$ numbers of $W$, which all heads and texts can share.
-# Many models shrink the cache itself by *grouped-query attention*, in which several heads share their keys and values
-# (Ainslie et al., 2023).
+# *prefill*: all its tokens are known, so they can be processed together, or in chunks. After that the model decodes one
+# token per step. What does a step cost after $n$ tokens? The cache holds $n (d + e)$ numbers, and a step takes as many
+# multiplications. The state has $m (e + 2)$ numbers, for $S$, $z$ and $c$, beside the $m d$ numbers of $W$, which all
+# heads and texts can share. (In *grouped-query attention*, several heads share their keys and values, which makes the
+# cache smaller; Ainslie et al., 2023.)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.state_and_cache()
@@ -423,14 +433,9 @@ show(
 )
 
 # %% [markdown]
-# The multiplications of a step with the state can be counted in the code of section 4:
-#
-# - `one` and `read` multiply $W$ by the new key and by the query, $m d$ each;
-# - `merge` rescales the old $S$ and the values of the new token, $m e$ each;
-# - `read` multiplies $S$ by the weights of the $m$ features, $m e$.
-#
-# The other terms grow with $m$, $d$ or $e$ alone, so a step takes about $m (2 d + 3 e)$ multiplications. **A step
-# with a cache reads all that was written so far, and a step with a state reads as much as at the first token.**
+# A step with the state takes about $m (2 d + 3 e)$ multiplications: $W$ times the new key and the query, $m d$ each,
+# the old $S$ and the new values rescaled, and $S$ times the weights of the features, $m e$ each. **A step with a cache
+# reads all that was written so far, and a step with a state reads as much as at the first token.**
 #
 # Cache and state are equal in size at $n^* = m (e + 2)/(d + e)$ tokens, about $m/2$ where $d = e$. They need equally
 # many multiplications at $n = m (2 d + 3 e)/(d + e)$ tokens, about $5m/2$ where $d = e$.
@@ -460,8 +465,7 @@ def with_state(n):
 
 # %% [markdown]
 # **Before you run this:** one head has $d = e = 64$ and a state of $m = 256$ features. After 65,536 tokens, is the
-# cache about five, fifty or five hundred times as large as the state? And does the state become faster than the cache
-# at the length $n^*$, at which both are equal in size, or at a smaller or larger one?
+# cache about five, fifty or five hundred times as large as the state?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
@@ -481,16 +485,9 @@ cache_time, state_time = (
     1e3 * np.array([seconds(lambda n=n, task=task: task(int(n))) for n in lengths])
     for task in (with_cache, with_state)
 )
-print("one head, d = e = 64, m = 256, float32")
-print("tokens so far   KiB: cache   state   ms for the next token: cache   state")
-for n, a, b in zip(lengths, cache_time, state_time, strict=True):
-    sizes = f"{4 * n * 2 * width / 1024:12,.0f} {4 * m * (width + 2) / 1024:7.0f}"
-    print(f"{n:13,d}{sizes} {a:30.3f} {b:7.3f}")
 slower = cache_time > state_time
 wins = 0 if slower.all() else len(lengths) - int(np.argmin(slower[::-1]))
 cross = f"from {lengths[wins]:,} tokens on" if wins < len(lengths) else "at no length tried"
-print(f"n* = {m * (width + 2) / (2 * width):.0f}, and multiplications are equal at {5 * m // 2};")
-print(f"here the state is faster {cross}")
 fig, ax = plt.subplots()
 ax.loglog(lengths, cache_time, marker="o", label="KV cache, exact attention")
 ax.loglog(lengths, state_time, "s--", color=COLORS[1], label="state, $m = 256$")
@@ -510,39 +507,42 @@ show(
     f"{cache_time[0]:.3f} at first and {cache_time[-1]:.2f} at the end. The state is faster {cross}.",
 )
 
+with fold("Sizes and milliseconds at seven lengths"):
+    print("one head, d = e = 64, m = 256, float32")
+    print("tokens so far   KiB: cache   state   ms for the next token: cache   state")
+    for n, a, b in zip(lengths, cache_time, state_time, strict=True):
+        sizes = f"{4 * n * 2 * width / 1024:12,.0f} {4 * m * (width + 2) / 1024:7.0f}"
+        print(f"{n:13,d}{sizes} {a:30.3f} {b:7.3f}")
+    print(
+        f"n* = {m * (width + 2) / (2 * width):.0f}, and multiplications are equal at {5 * m // 2};"
+    )
+    print(f"here the state is faster {cross}")
+
 # %% [markdown] tags=["answer"]
-# After 65,536 tokens the cache is about five hundred times as large as the state. The state becomes faster only at a
-# much larger length than $n^* = 132$, here after thousands of tokens.
+# It is about five hundred times as large, because 65,536 is about five hundred times $n^* = 132$.
 
 # %% [markdown]
-# **With $d = e = 64$ and $m = 256$ the state is smaller than the cache from $n^* = 132$ tokens on, but faster only
-# much later.** Here a step with it consists of some thirty small operations, and each has to be called. In between, a
-# state saves memory and costs time.
-#
-# When you use exact attention for a single query beside a cache, leave `causal` False. With `causal=True` the query
-# counts as row 0, which sees only the first key, and it gets the value of the *first* token.
+# With $d = e = 64$ and $m = 256$ the state is smaller than the cache from $n^* = 132$ tokens on, but faster only much
+# later, here after thousands of tokens. In between, it saves memory and costs time, because a step consists of some
+# thirty small operations. And what does it forget?
 #
 # ## 7. What a memory of fixed size forgets
 #
 # A cache forgets nothing, and a state of fixed size must. Take the simplest one, the sum $S = \sum_j k_j v_j^\top$,
-# with $n$ keys of length 1 in independent random directions and independent values of mean zero, all with the same mean
-# square. Used in this way, the sum is an *associative memory*: it is addressed by a key and answers with a value. Ask
-# it for the value of a key that it holds:
+# with $n$ keys of length 1 in independent random directions and independent values of mean zero and equal mean square.
+# The sum is an *associative memory*: it is addressed by a key and answers with a value. Ask it for one that it holds:
 #
 # $$S^\top k_i = v_i + \sum_{j \ne i} (k_j^\top k_i)\, v_j , \qquad
 # \frac{\mathbb{E}\, \|S^\top k_i - v_i\|^2}{\mathbb{E}\, \|v_i\|^2} = \frac{n - 1}{d} .$$
 #
-# The first term is the value we asked for. The other $n - 1$ terms are uncorrelated noise. Each has $1/d$ of the mean
-# square of a value, because $\mathbb{E} (k_j^\top k_i)^2 = 1/d$: the squares of the $d$ coordinates of a unit vector
-# add up to 1, and no coordinate is preferred. The baseline that always answers 0 has error 1, so with $n > d + 1$
-# pairs this memory does worse than that. A factor helps. The answer $a\, S^\top k_i$ has the error
-# $(1 - a)^2 + a^2 (n-1)/d$, which is smallest at $a = d/(n + d - 1)$. There it is $(n-1)/(n + d - 1)$, below 1 for
-# any $n$, and near 1 for many keys.
+# The first term is the value we asked for. The other $n - 1$ terms are uncorrelated noise, each with $1/d$ of the mean
+# square of a value, because the squares of the $d$ coordinates of a unit vector add up to 1, and no coordinate is
+# preferred. With $n > d + 1$ pairs this is worse than always answering 0. With the best factor, $d/(n + d - 1)$, the
+# error is $(n-1)/(n + d - 1)$, below 1 for any $n$, and near 1 for many keys.
 #
 # Exact attention with sharp logits, $\beta\, k_j^\top k_i$ with $\beta = 16$, finds the one key in its cache. Can a
-# state of positive features do the same, since it estimates the same weights? We may ask it with any $\beta$, and try
-# several. Its answer is a weighted mean $\sum_j a_j v_j$. The values are independent and have mean zero, so the error
-# follows from the weights alone: the right key is missing $1 - a_i$, and every other key adds noise.
+# state of positive features do the same, since it estimates the same weights? Its answer is a weighted mean
+# $\sum_j a_j v_j$. The values are independent and have mean zero, so the error follows from the weights alone:
 #
 # $$\frac{\mathbb{E}\, \bigl\|\sum_j a_j v_j - v_i\bigr\|^2}{\mathbb{E}\, \|v_i\|^2}
 # = (1 - a_i)^2 + \sum_{j \ne i} a_j^2 .$$
@@ -618,15 +618,6 @@ best = np.array(BETAS)[np.argmin(tried, axis=0)]  # (counts, states)
 given, errors = judged(outputs(9, 30, 6 * [(16, 16)])), judged(outputs(9, 30, best))
 errors[0, ..., 1:3] = errors[1, ..., 1:3]
 errors = errors[0]  # (6 counts, 30 draws, 5): the states with their best β and factor
-print(f"{'sum k vᵀ,':>17}{'state, 256 features:':>25}{'state, 4,096 features:':>27}")
-print("keys best factor" + 2 * "   β = 16, factor, best β   " + "4096 waves  cache")
-for n, (as_is, scaled), tuned, of in zip(
-    counts, given.mean(axis=2).swapaxes(0, 1), errors.mean(axis=1), best, strict=True
-):
-    states = "".join(
-        f"{as_is[i]:9.2f}{scaled[i]:8.2f}{tuned[i]:6.2f} ({of[i - 1]:2d})" for i in (1, 2)
-    )
-    print(f"{n:4d} {as_is[0]:11.2f}{states}{as_is[3]:12.2f}{as_is[4]:7.2f}")
 fig, ax = plt.subplots(figsize=(11, 4.8))
 curves = (
     (0, "D", "sum of $k\\,v^\\top$, 128 numbers"),
@@ -658,20 +649,77 @@ show(
     f"the 4,096 waves to {means[-1, 3]:.2f}; the cache stays {compared(means[:, 4], 0.01)} 0.01.",
 )
 
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+with fold("Errors of recall as they are, with the best factor, and with the best β"):
+    print(f"{'sum k vᵀ,':>17}{'state, 256 features:':>25}{'state, 4,096 features:':>27}")
+    print("keys best factor" + 2 * "   β = 16, factor, best β   " + "4096 waves  cache")
+    for n, (as_is, scaled), tuned, of in zip(
+        counts, given.mean(axis=2).swapaxes(0, 1), errors.mean(axis=1), best, strict=True
+    ):
+        states = "".join(
+            f"{as_is[i]:9.2f}{scaled[i]:8.2f}{tuned[i]:6.2f} ({of[i - 1]:2d})" for i in (1, 2)
+        )
+        print(f"{n:4d} {as_is[0]:11.2f}{states}{as_is[3]:12.2f}{as_is[4]:7.2f}")
+
 # %% [markdown] tags=["answer"]
-# The error of recall is nearer to 0.5, although the state is 13 times as large as the cache. At the
-# mean weight of the right key the first term is about a third, and the other weights, which add up to $1 - a_i$, can at
-# most double it.
+# It is nearer to 0.5, because at the mean weight of the right key the first term is about a third, and the other
+# weights, which add up to $1 - a_i$, can at most double it.
 
 # %% [markdown]
-# **A state of fixed size that only adds recalls each of many random facts worse, the more of them it holds.** More
-# positive features help slowly: at 128 keys 16 times as many reduce the error from 0.81 to 0.49, with the best of five
-# $\beta$ and the best factor for each. As many waves (cosines and sines), summed without a denominator, leave 0.03;
-# lesson 21 explains why. At 256 keys the state of 256 positive features is then only a little ahead of the sum, with
-# twenty times its numbers.
+# This state is 13 times as large as the cache. **The more random facts a state of fixed size that only adds holds, the
+# worse it recalls each of them.** More positive features help slowly: at 128 keys 16 times as many reduce the error
+# from 0.81 to 0.49, with the best of five $\beta$ and the best factor for each. As many waves (cosines and sines),
+# summed without a denominator, leave 0.03; lesson 21 explains why.
 #
-# To look up single facts among few keys, use a cache. Use a state when a text takes far more memory than the state and
-# only its gist is needed. Lesson 20 builds states that forget on purpose, and states that correct themselves.
+# To look up single facts among few keys, use a cache; use a state when a text takes far more memory and only its gist
+# is needed. Lesson 20 builds states that forget on purpose, and states that correct themselves.
+#
+# ## 8. Back to the writer
+#
+# The writer now writes twice with the 256 directions of lesson 11. The first time, each character sees all keys before
+# it. The second time, every head has a state, each new character is absorbed once, and the rows of earlier characters
+# are set to zero, so all that is known of them is in the states.
+
+
+# %%
+def from_states(q, k, v, layer, *, causal, key_mask):
+    block, rows = layer["block"], np.zeros_like(v)
+    new = slice(absorbed[block], None)  # one character, and at first those of the prompt
+    states[block], rows[:, new] = attention.follow(
+        states[block], q[:, new], k[:, new], v[:, new], W_16
+    )
+    absorbed[block] = q.shape[1]
+    return rows
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+params, told = writer.load(), []
+
+
+def in_one_pass(q, k, v, layer, *, causal, key_mask):
+    return attention.favor_attention(q, k, v, W_16, causal=causal)
+
+
+blocks = params | {"block": np.arange(2)}  # its number, for `from_states`
+for number in range(110, 113):
+    W_16 = projections.orthogonal(np.random.default_rng(number), 256, 16)
+    empty = attention.init_state(*np.zeros((2, 4, 1, 16), dtype=np.float32), W_16)
+    states, absorbed = [empty, empty], [0, 0]
+    by_state, at_once = writer.write(blocks, from_states), writer.write(params, in_one_pass)
+    sizes = [sum(x.size for x in (s.c, s.z, s.S)) // 4 for s in (empty, *states)]
+    same = "the same" if by_state == at_once else "another"
+    told.append(f"directions {number}: {same} text by states, {sizes} numbers per head")
+    if number == 110:
+        print(f"{same} text; numbers in the state of a head: {sizes[0]:,} empty, {sizes[1]:,} full")
+        print(by_state)
+with fold("Three draws, and the size of a cache"):
+    print("\n".join(told))
+    print(f"a cache of {absorbed[0]} characters: {absorbed[0] * 32:,} numbers per head")
+
+# %% [markdown]
+# **From its states the writer writes the same text as in one pass, in all three draws, and the states do not grow.** It
+# is still a bad text, from parameters learned with exact attention. What if a model learned with features from the
+# start, and its state could forget? Lesson 13 tries both.
 #
 # ## Take away
 #

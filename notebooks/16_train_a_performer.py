@@ -95,7 +95,7 @@ print("formula and jax.grad agree to 1e-12:", bool(difference < 1e-12))
 # (\omega_r - q') , \qquad \mathbb{E} = k'\, e^{q'^\top k'} .$$
 #
 # The mean over draws, $\mathbb{E}$, is the exact derivative of the exact weight. But the output divides by a sum of
-# estimated weights, so it and its gradients also have a bias, of order $1/m$ (lesson 13). We divide the size of each
+# estimated weights, so it and its gradients also have a bias, of order $1/m$ (appendix a3). We divide the size of each
 # error by the size of the quantity that is estimated, and take the median over 16 draws of orthogonal directions.
 #
 # **Before you run this:** with 64 directions the output is off by about a tenth of its size. Each term of the exact

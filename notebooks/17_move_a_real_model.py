@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Linearising a pretrained model: replace its attention
 #
-# > **60 minutes.** Needs: predicting the error of positive features (lesson 11), the bias of a ratio (lesson 13),
+# > **60 minutes.** Needs: predicting the error of positive features (lesson 11), the bias of a ratio (appendix a3),
 # > centred and dense features (lesson 15), a window with a summary of the rest (lesson 14). Lesson 16 helps.
 # >
 # > Afterwards you can replace the attention of every head of a pretrained model, compare the result with baselines
@@ -487,7 +487,7 @@ listed(drawn + without)
 # ## 6. Two parts of an error: bias and variance
 #
 # So far we have judged features by the normalised error of a head's output. Is this the right yardstick when all heads
-# of a model are replaced at once? An error over draws of $W$ has two parts (lesson 13). With $\hat o$ the output of a
+# of a model are replaced at once? An error over draws of $W$ has two parts (appendix a3). With $\hat o$ the output of a
 # head from one draw and $o$ the exact output,
 #
 # $$\mathbb{E}\,\|\hat o - o\|^2 = \underbrace{\|\mathbb{E}\,\hat o - o\|^2}_{\text{bias}^2} +

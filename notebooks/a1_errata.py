@@ -76,7 +76,7 @@ judge("003.6", mean[1][0], 1 / (1 + np.exp(-1)), 0.5)
 # %% [markdown]
 # Why does averaging many draws not give us attention? **Numerator and denominator are unbiased, but the mean of their
 # ratio is not the ratio of their means.** *Correct:* the estimate from one draw tends to softmax attention as $m$
-# grows, whereas averaging draws of the same $m$ leaves the bias. See lesson [13](13_performer.ipynb).
+# grows, whereas averaging draws of the same $m$ leaves the bias. See appendix [a3](a3_how_many_directions.ipynb).
 #
 # ## 2. A factor of 2π
 #

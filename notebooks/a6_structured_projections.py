@@ -660,6 +660,25 @@ for name, draw in projections.METHODS.items():
 # dimensions. **With $d = m = 16$ fixed norms and Hadamard have the least error at $r \le 1$, but their bias does not
 # fall with $m$.**
 #
+# ## 7. Two proofs for lesson 05
+#
+# **Gram–Schmidt on Gaussian numbers gives a uniform matrix, LAPACK's reflections do not.** Multiply $G$ by any orthogonal
+# matrix $O$. Gram–Schmidt combines the columns with coefficients that depend only on their inner products, which $O$
+# preserves, so it turns $OG$ into $OQ$. But $OG$ is distributed like $G$, so $OQ$ is distributed like $Q$. LAPACK instead
+# mirrors the whole space in a hyperplane (a *Householder reflection*), which maps $g$, the first column of $G$, to the
+# point at $+\|g\|$ or at $-\|g\|$ on the first axis. It takes the one farther from $g$, since subtracting two nearly equal
+# vectors would lose digits.
+#
+# The exact covariance of two cosines of orthogonal directions is ${}_1F_1(d; \frac d2; -\frac{r^2}{2}) - e^{-r^2}$, with
+# the *confluent hypergeometric function*
+#
+# $${}_1F_1(a; b; s) = \sum_{k \ge 0} \frac{(a)_k}{(b)_k} \frac{s^k}{k!} , \qquad (a)_k = a (a + 1) \cdots (a + k - 1) .$$
+#
+# By the formula for the product of two cosines, $\mathbb{E}\, X_1 X_2$ is the mean of $\cos(rt)$ with
+# $t = (\omega_1 + \omega_2)^\top u$. This vector has a uniformly random direction, and its squared length is
+# $\chi^2$-distributed with $2d$ degrees of freedom. So $\mathbb{E}\, t^{2k} = 2^k (d)_k (\tfrac12)_k/(\tfrac d2)_k$, and
+# the series of the cosine becomes ${}_1F_1$ term by term.
+#
 # ## Take away
 #
 # - The fast Walsh–Hadamard transform costs $D \log_2 D$ additions. The product $\sqrt d\, H D_1 H D_2 H D_3$ has

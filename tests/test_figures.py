@@ -1,6 +1,7 @@
 """The style of figures: what the back row can read, and words that hold for the data."""
 
 import io
+import re
 from itertools import combinations
 
 import matplotlib.pyplot as plt
@@ -71,6 +72,23 @@ def test_a_caption_stands_below_its_figure_and_with_it(monkeypatch):
     (_, told), ((below,), _) = shown
     assert told["metadata"]["image/png"] == {"alt": "a line", "width": 800, "caption": "It rises."}
     assert below == {"text/markdown": "*It rises.*", "text/plain": "It rises."}
+
+
+def test_what_is_printed_in_a_fold_is_behind_its_title_and_read_as_text(monkeypatch, capsys):
+    shown = []
+    with figures.fold("All heads"):
+        print("a < b")
+    assert capsys.readouterr().out == "All heads\na < b\n"
+    monkeypatch.setattr("IPython.get_ipython", lambda: True)
+    monkeypatch.setattr("IPython.display.display", lambda given, raw: shown.append(given))
+    with figures.fold("All heads"):
+        print("a < b")
+    ((page, text),) = ((given["text/html"], given["text/plain"]) for given in shown)
+    assert re.sub("<.*?>", "", page) == "All heads\na &lt; b"
+    assert text == "All heads\na < b"
+    assert capsys.readouterr().out == ""
+    with pytest.raises(ValueError, match="to fold under 'Empty'"), figures.fold("Empty"):
+        pass
 
 
 def test_a_picture_has_two_dots_a_pixel_and_keeps_its_colours():

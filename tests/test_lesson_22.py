@@ -117,9 +117,9 @@ def test_the_pass_keys_that_the_lesson_names_are_those_of_its_text():
     text = Path(__file__, "../../notebooks/22_language_model.py").resolve().read_text()
     for thing in ("silver trunk", "iron chest", "clock room"):
         assert f'"{thing}": "{keys[thing]}"' in text
-        right = f"The pass key of the {thing} is {keys[thing]}" in said["exact"]
-        assert right == (thing != "silver trunk")
-    assert said["exact"].startswith("36211.")
+        wrote = [method for method, text in said.items() if keys[thing] in text]
+        assert wrote == ["exact"] * (thing != "silver trunk")
+    assert said["exact"][:3] == keys["silver trunk"][:3]
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -141,7 +141,7 @@ def test_prose_is_commonmark_and_dollar_mathematics_alone(source):
 # Serve the package itself, or run a model that the reader has fetched, or decode in `pytorch`.
 UNTAUGHT = {f"backend.{name}" for name in ("is_free_to_read", "is_on_gpu", "side_by_side")}
 UNTAUGHT |= {"backend.device_of"}
-UNTAUGHT |= {"card.main", "antibody.encode", "speech.encode", "language.encode", "language.decode"}
+UNTAUGHT |= {"card.main", "language.decode"}
 UNTAUGHT |= {"near_far.window_state", "near_far.follow_window"}
 
 

@@ -45,8 +45,8 @@ checks.first_leak(first_leak)
 # %% [markdown]
 # ## 2. The gradient with respect to the values
 #
-# *●●● · 35 minutes.* Section 3 of the lesson describes the backward pass through the causal sum in words. Write the
-# part that belongs to the values. For the output
+# *●●● · 35 minutes.* Section 3 of the lesson shows what the backward pass through the causal sum is for a key. Work out
+# what it is for a value. For the output
 #
 # $$o_i = \frac{\sum_{j \le i} \varphi(q_i)^\top \varphi(k_j)\, v_j}
 # {\sum_{j \le i} \varphi(q_i)^\top \varphi(k_j)} ,$$

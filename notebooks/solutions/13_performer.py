@@ -11,89 +11,58 @@ import numpy as np
 from performer_course import checks
 
 # %% [markdown]
-# ## 1. How many outputs to average
+# ## 1. How far back a state remembers
 #
-# *●○○ · 8 minutes.* For one head you know the squared bias of an output and its variance over draws, both divided by
-# the squared error of $\operatorname{mean}(V)$. You want to average the outputs of $R$ independent draws, so that the
-# expected normalised error of the mean is at most `aim`. Return the smallest such $R$, or 0 if no number of draws is
-# enough.
+# *●○○ · 8 minutes.* A state forgets with $e^{-a}$ per token, $a > 0$, and all products $\varphi(q)^\top \varphi(k)$ are
+# equal. Of an endless text, how many tokens, counted from the last one, hold at least the fraction `part` of the
+# weight? Return the smallest such number.
 
 
-# %% nbgrader={"grade": false, "grade_id": "draws_to_average", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def draws_to_average(bias_squared, variance, aim):
-    """Three numbers, the variance positive → the smallest R, an int, or 0."""
+# %% nbgrader={"grade": false, "grade_id": "remembered", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def remembered(a, part):
+    """a > 0, 0 < part < 1 → the smallest number of tokens, an int."""
     ### BEGIN SOLUTION
-    remaining = aim - bias_squared  # for the variance of the mean, variance / R
-    return int(np.ceil(variance / remaining)) if remaining > 0 else 0
+    return int(np.ceil(-np.log(1 - part) / a))  # n tokens hold 1 − e^{−an} of the weight
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-draws_to_average", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.draws_to_average(draws_to_average)
+# %% nbgrader={"grade": true, "grade_id": "check-remembered", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.remembered(remembered)
 
 # %% [markdown]
-# ## 2. An output without its leading bias
+# ## 2. A text in two parts
 #
-# *●○○ · 20 minutes.* `attend(W)` returns the output, an array (L, e), of attention with the rows of `W` as directions.
-# With $m$ directions its mean is $o + \beta/m$ plus terms of order $m^{-2}$, where $o$ is the exact output and $\beta$
-# is unknown. You have $2m$ independent directions. Combine outputs in such a way that $\beta$ drops out and all
-# directions are treated equally.
+# *●●○ · 20 minutes.* Another machine has read the first half of a text, and hands over the sums of its state,
+# $S = \sum_j e^{-a(n - j)}\, \varphi(k_j)\, [v_j^\top, 1]$, as the last of its $n$ tokens left them. You have the
+# features of the queries and keys of the second half, and its values. Return the outputs of the second half, as if one
+# machine had read everything: all tokens at once, without a loop.
 
 
-# %% nbgrader={"grade": false, "grade_id": "less_biased", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def less_biased(attend, W):
-    """attend: directions (any number, d) → an output (L, e); W (2m, d) → (L, e)."""
+# %% nbgrader={"grade": false, "grade_id": "second_half", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def second_half(S, phi_q, phi_k, v, a):
+    """S (m, e + 1); phi_q, phi_k (L, m); v (L, e); a > 0 → outputs (L, e)."""
     ### BEGIN SOLUTION
-    m = len(W) // 2
-    halves = attend(W[:m]), attend(W[m:])  # each has the bias β/m, and attend(W) has β/(2m)
-    return 2 * attend(W) - (halves[0] + halves[1]) / 2
+    i = np.arange(len(v))[:, None]
+    A = np.where(i >= i.T, phi_q @ phi_k.T * np.exp(-a * np.maximum(i - i.T, 0)), 0)
+    read = A @ np.column_stack([v, np.ones(len(v))])  # what the second half says of itself
+    read = read + np.exp(-a * (i + 1)) * (phi_q @ S)  # the first half has grown older by i + 1
+    return read[:, :-1] / read[:, -1:]
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-less_biased", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.less_biased(less_biased)
-
-# %% [markdown]
-# ## 3. Bias and noise from a few outputs
-#
-# *●●○ · 25 minutes.* Lesson 17 asks of each head how much of its error is common to all draws, and how much differs
-# from draw to draw. You have the outputs of $N$ independent draws, an array $(N, L, e)$, and the exact output,
-# $(L, e)$. Estimate the squared bias and the variance of one draw, each summed over all entries, and return the two
-# numbers. Both estimates must be *unbiased* for any $N \ge 2$, and treat all draws equally.
-#
-# Before you write a line: the mean of the $N$ outputs is not their expectation. By how much is its squared distance from
-# the exact output too large, on average? (Once you have subtracted this, the first number may be negative.)
-
-
-# %% nbgrader={"grade": false, "grade_id": "bias_and_noise", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def bias_and_noise(outputs, exact):
-    """outputs (N, L, e), exact (L, e) → the squared bias, the variance of one draw."""
-    ### BEGIN SOLUTION
-    noise = outputs.var(axis=0, ddof=1).sum()
-    difference = outputs.mean(axis=0) - exact
-    return (difference**2).sum() - noise / len(outputs), noise
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "check-bias_and_noise", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.bias_and_noise(bias_and_noise)
+# %% nbgrader={"grade": true, "grade_id": "check-second_half", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.second_half(second_half)
 
 # %% [markdown]
 # ## To think about
 #
-# In the lesson all heads of a block use the same directions. After attention the block mixes the heads with one more
-# matrix, so its output is a weighted sum of theirs. Suppose that each head had its own directions. What would change
-# in the error of one head, in the error of the sum, and in what has to be stored?
+# A head of the lesson has a half-life of about two characters, so after twenty of them hardly a thousandth of a key's
+# weight is left. The text of a novel repeats names that were last said a page ago. How could a model with such states
+# still write the right name, and which lesson measures how much of that a state can hold?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# For one head nothing changes. Its directions have the same distribution in both cases, and therefore its output has
-# the same bias and the same variance.
-#
-# For the sum, the bias is the sum of the biases in both cases. The variances of the heads add up if their directions
-# are independent. If the directions are shared, the errors of the heads are correlated, and twice the covariance of
-# each pair of heads is added, which may have either sign. The worst case is two heads that do the same and are simply
-# added: with shared directions the variance of the sum is 4 times that of one head, with directions of their own it is
-# 2 times.
-#
-# The cost of separate directions is memory, $h\,m\,d$ numbers for $h$ heads instead of $m\,d$. The number of
-# multiplications is the same.
+# A head whose decay is small remembers longer, and training can choose one. The decay can also depend on the token (a
+# *gate*, lesson 20): then a head keeps its state until something new deserves a place in it. What cannot be avoided is
+# that the state has a fixed size, so it holds only so many things at once. Lesson 21 measures how many random pairs a
+# state recalls, under several rules. Beside the state a model may keep exact attention in some layers, as in lesson 22,
+# where looking something up far back takes exact keys.

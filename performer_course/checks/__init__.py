@@ -9,6 +9,7 @@ does not.
 
 from ._judge import Hint
 from .a1 import counterexample, false_limit, repaired_attention
+from .a3 import bias_and_noise, draws_to_average, less_biased
 from .a5 import decoding_roof, smallest_chunk
 from .a6 import stage_error, walsh_hadamard
 from .a8 import cheapest_separation, shift_moments
@@ -25,7 +26,7 @@ from .lesson_09 import best_mix, features_needed
 from .lesson_10 import features_at_least, masked_linear_attention, padding_invariant
 from .lesson_11 import hidden_eps, log_estimates, predicted_error
 from .lesson_12 import first_leak, gradient_by_values, most_pairs
-from .lesson_13 import bias_and_noise, draws_to_average, less_biased
+from .lesson_13 import remembered, second_half
 from .lesson_14 import narrowest_window, near_and_rest
 from .lesson_15 import centred_estimates, same_weights, worse_when_centred
 from .lesson_16 import gradient_by_keys, leaks

@@ -178,23 +178,6 @@ def trained_features() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, bo
     return features
 
 
-def performer() -> tuple[dict[str, np.ndarray], str, dict[str, float]]:
-    """(params, symbols, bits): a small decoder whose attention was FAVOR+ from its first step.
-
-    params: for `transformer.forward` with Config(31, 32, 4, 2, attention="favor"), W included.
-    symbols: its characters, by token. bits: per character on the held-out windows, "FAVOR+" and
-    "softmax", the same decoder trained for as many steps, each at the best of three rates, chosen
-    on other text. Shape: W (2, 64, 8), the others as `transformer.init`.
-    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.05 MB. Source:
-    `python -m tools.record.performer`.
-    """
-    with np.load(_path("performer.npz")) as stored:
-        bits = {name: float(stored[f"bits {name}"]) for name in ("FAVOR+", "softmax")}
-        names = [name for name in stored if name.split()[0] not in ("bits", "symbols")]
-        params = dict(zip(names, _stored("performer", *names), strict=True))
-        return params, str(stored["symbols"]), bits
-
-
 def sentences() -> list[tuple[np.ndarray, str]]:
     """(sound, text) of five sentences read aloud, 25 s in all; for `speech.transcribe`.
 

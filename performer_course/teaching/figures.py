@@ -1,13 +1,16 @@
-"""Figures: one style for all lessons, and `show`, which also says in words what a figure shows.
+"""Figures: one style for all lessons, `show`, which also says in words what a figure shows, and
+`fold`, for measurements that a reader opens.
 
 Importing this module sets the style. With COURSE_STATIC=1 (builds, tests, static pages) sliders
 become single pictures and warnings become errors.
 """
 
+import contextlib
+import html
 import io
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -82,6 +85,30 @@ def show(fig, alt: str, caption: str = "") -> None:
         if caption:
             display({"text/markdown": f"*{caption}*", "text/plain": caption}, raw=True)
     plt.close(fig)
+
+
+@contextlib.contextmanager
+def fold(title: str) -> Iterator[None]:
+    """What is printed inside goes on the page behind `title`, which opens it with a click.
+
+    As text it is the title and what was printed, so that it is read, searched and tested like any
+    other output; outside a notebook it is printed so. Raises: ValueError if nothing is printed.
+    """
+    with contextlib.redirect_stdout(io.StringIO()) as inside:
+        yield
+    text = inside.getvalue().rstrip()
+    if not text:
+        raise ValueError(f"nothing was printed to fold under {title!r}")
+    from IPython import get_ipython
+    from IPython.display import display
+
+    whole = f"{title}\n{text}"
+    if get_ipython() is None:
+        print(whole)
+    else:
+        title, text = html.escape(title, quote=False), html.escape(text, quote=False)
+        page = f"<details class='fold'><summary>{title}</summary>\n<pre>{text}</pre></details>"
+        display({"text/html": page, "text/plain": whole}, raw=True)
 
 
 def data(fig) -> list[str]:
