@@ -9,9 +9,9 @@
 #
 # Lesson 09 drew its directions before it had seen a single query or key. But the queries and keys of a trained head are
 # not arbitrary: they have a mean, they vary more along some axes than along others, and there is usually enough text to
-# learn from. This lesson fits features to a head in three steps, each of which needs more knowledge of the head than
-# the one before: shift the keys, sharpen the directions, train them. How much does each step gain? And does it gain
-# enough to beat a window of the same cost?
+# learn from. This lesson fits features to a head in three steps: shift the keys, sharpen the directions, train them.
+# Each needs more knowledge of the head than the one before. How much does each gain, and is it enough to beat a window
+# of the same cost?
 
 # %%
 import csv
@@ -24,15 +24,14 @@ import numpy as np
 from performer_course import attention, compare, features, near_far, projections, transformer
 from performer_course.models import antibody
 from performer_course.teaching import data
-from performer_course.teaching.figures import COLORS, show
+from performer_course.teaching.figures import COLORS, fold, show
 
 # %% [markdown]
 # ## 1. Shift the keys
 #
-# Two weaknesses of drawn features can be remedied without training. The first is that the means of trained queries and
-# keys are not near zero. Write $x = q\,d^{-1/4}$ for a scaled query, $y = k\,d^{-1/4}$ for a scaled key, and
-# $z = x + y$, whose length decides the relative error of a weight. Now subtract one vector $s$ from all keys, and let
-# $s' = s\,d^{-1/4}$:
+# The means of trained queries and keys are not near zero. Write $x = q\,d^{-1/4}$ for a scaled query, $y = k\,d^{-1/4}$
+# for a scaled key, and $z = x + y$, whose length decides the relative error of a weight (lesson 09). Now subtract one
+# vector $s$ from all keys, and let $s' = s\,d^{-1/4}$:
 #
 # $$\begin{aligned}
 # x^\top (y - s') &= x^\top y - x^\top s' && \text{the last term is the same for all keys of a query, and cancels;} \\
@@ -41,17 +40,15 @@ from performer_course.teaching.figures import COLORS, show
 # \end{aligned}$$
 #
 # **Softmax attention does not change when one vector is subtracted from all keys, but the error of its features does.**
-# The mean $\|z\|^2$ is smallest with $s = \bar q + \bar k$, and features of keys shifted by this vector are called
-# *centred features*. Shifting the queries as well gains nothing more, because only the sum of both shifts enters $z$
-# (exercise 2).
+# The mean $\|z\|^2$ is smallest with $s = \bar q + \bar k$. Features of keys shifted by this vector are called *centred
+# features*, those of lesson 09 *plain*. Shifting the queries as well gains nothing more, because only the sum of both
+# shifts enters $z$ (exercise 2).
 #
-# We try the shift on the 16 trained heads of lesson 14: eight of a decoder after *12,000 steps* of training ($L$ = 32,
-# $d$ = 8, causal), six *antibody* heads ($L$ = 122, $d$ = 64), and two *speech* heads ($L$ = 1,500, $d$ = 64). The
-# means come from other text of the same head, as everything that this lesson fits: from sixteen other passages of the
-# decoder's text, from another antibody, or from the first ten of thirty seconds of speech. For each head, the cell
-# prints the mean $\|z\|^2$ over the pairs of one text, and the normalised errors of *plain* features, as in lesson 09,
-# and of centred ones at half of exact attention's multiplications. These pay for $m = L/4$ directions, or about $L/8$
-# with a causal mask.
+# Does the error fall? We try the shift on the 16 trained heads of lesson 14: eight of a decoder after *12,000 steps* of
+# training ($L$ = 32, $d$ = 8, causal), six *antibody* heads ($L$ = 122, $d$ = 64), and two *speech* heads ($L$ = 1,500,
+# $d$ = 64). Whatever this lesson fits to a head, here the means, it fits to other text: to sixteen other passages, to
+# another antibody, or to the first ten of thirty seconds of speech. The features get half of exact attention's
+# multiplications, which pay for $m = L/4$ directions, or about $L/8$ with a causal mask.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 STEPS = {"early": "600 steps", "late": "12,000 steps"}  # how the decoder heads are labelled
@@ -93,7 +90,7 @@ for kind, of in TRAINED.items():
 
 # %% [markdown]
 # **Before you run this:** the shift makes the mean of $\|z\|^2$ smallest, whereas the relative variance grows with
-# $e^{\|z\|^2}$. Must the median error therefore fall on all 16 heads? If not, does it fall on most of them?
+# $e^{\|z\|^2}$. Must the error therefore fall on all 16 heads?
 
 
 # %% tags=["answer"]
@@ -130,51 +127,49 @@ for kind, of in TRAINED.items():
         lower[kind, name] = *sizes(texts), *errors
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-print("kind          head   mean ‖z‖²  centred    error  centred")
-for (kind, name), (size, less, plain, centred) in lower.items():
-    print(
-        f"{STEPS.get(kind, kind):13} {name:5} {size:10.1f} {less:8.1f} {plain:9.2f} {centred:8.2f}"
-    )
 plain, centred = np.transpose(list(lower.values()))[2:]
 print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
+with fold("Each head: the mean ‖z‖² and the normalised error, plain and centred"):
+    print("kind          head   mean ‖z‖²  centred    error  centred")
+    for (kind, name), (size, less, *errors) in lower.items():
+        line = f"{STEPS.get(kind, kind):13} {name:5} {size:10.1f} {less:8.1f}"
+        print(line + "{:9.2f} {:8.2f}".format(*errors))
 
 # %% [markdown] tags=["answer"]
-# It need not, and it does not: the shift lowers the median error on 12 of 16 heads, and with other draws on more. The
-# errors of the decoder's first four heads go from above 1 to below 1.
+# It need not, because a mean of exponentials does not follow the mean of the exponents. The shift lowers the median
+# error on 12 of the 16 heads, and with other draws on more.
 
 # %% [markdown]
-# The shift removes from about a seventh to over a third of the mean $\|z\|^2$. That is not always enough: for the
-# speech head that attends locally a mean of 33 remains, and in the variance this is an exponent.
+# So the shift is free and helps on most heads. But it removes only from about a seventh to over a third of the mean
+# $\|z\|^2$. For the speech head that attends locally a mean of 33 remains, and in the variance this is an exponent. Can
+# the directions adapt to what remains?
 
 # %% [markdown]
 # ## 2. Draw wide where the data are wide
 #
-# The second weakness is that after the shift $z$ still spreads around its mean. As lesson 09 showed, directions are
-# drawn from a normal distribution centred at 0, but the mean $\mathbb{E}\, e^{\omega^\top z}$ comes mostly from
-# directions around $z$. Where $z$ is long, hardly any draw gets there. The remedy is to draw from a wider normal
-# distribution: along each axis $i$ we stretch $\omega_i$ by a factor $\sigma_i \ge 1$. *Importance sampling* corrects
-# for this by multiplying each draw by the ratio of the two densities. We split this weight evenly and put its square
-# root into the query's feature and into the key's:
+# After the shift $z$ still spreads around its mean. Directions are drawn around 0, whereas the mean $\mathbb{E}\,
+# e^{\omega^\top z}$ comes mostly from directions around $z$ (lesson 09). Where $z$ is long, hardly any draw gets there.
+# So we draw from a wider normal distribution: along each axis $i$ we stretch $\omega_i$ by a factor $\sigma_i \ge 1$.
+# *Importance sampling* corrects for this by the ratio of the two densities, whose square root goes into the query's
+# feature and into the key's:
 #
 # $$\varphi(x) = \sqrt{\tfrac{1}{m} \textstyle\prod_i \sigma_i}\; \exp\Bigl(\sum_i \sigma_i \omega_i x_i
 # - \tfrac14 (\sigma_i^2 - 1)\, \omega_i^2 - \tfrac12 x_i^2\Bigr) .$$
 #
-# These features are positive, and unbiased for any $\sigma$. To see what they gain, set
-# $\sigma_i^2 = \frac12(1 + 1/\rho_i)$. Completing the square, as in lesson 09, gives the relative variance for
-# independent directions (`theory.sharp_mse`):
+# These features are positive, and unbiased for any $\sigma$. Set $\sigma_i^2 = \frac12(1 + 1/\rho_i)$. Completing the
+# square, as in lesson 09, gives the relative variance for independent directions (`theory.sharp_mse`):
 #
 # $$\frac1m \Bigl[\, \prod_i \frac{1 + \rho_i}{2\sqrt{\rho_i}}\; e^{\rho_i z_i^2} - 1 \Bigr] .$$
 #
-# Compared with the formula of section 1, the exponent $z_i^2$ is multiplied by $\rho_i \le 1$, at the cost of a factor
-# in front.
+# Compared with section 1, the exponent $z_i^2$ is multiplied by $\rho_i \le 1$, at the cost of a factor in front. We
+# choose the $\rho_i$ that minimise the mean of the logarithm of the product over all pairs, so that no single pair
+# dominates. With $\lambda_i = \overline{z_i^2}$ this is where $2\lambda_i\rho_i^2 + (1 + 2\lambda_i)\rho_i = 1$. The
+# axes are the eigenvectors of the second moment of $z$, which for centred keys is the covariance of the $x$ plus the
+# covariance of the $y$.
 #
-# Which $\rho_i$ is best? We minimise the mean of the logarithm of the product over all pairs, so that no single pair
-# dominates. With $\lambda_i = \overline{z_i^2}$ the minimum is where $2\lambda_i\rho_i^2 + (1 + 2\lambda_i)\rho_i = 1$.
-#
-# Along which axes should we stretch? Rotating the axes does not change the sum of the $\lambda_i$. The minimum that we
-# found is a sum of one term per axis, and each term is the same concave function of its $\lambda_i$. With a fixed sum,
-# a sum of concave terms is smallest where the $\lambda_i$ differ most, which is along the eigenvectors of the second
-# moment of $z$. For centred keys this moment is the covariance of the $x$ plus the covariance of the $y$.
+# > **Aside.** Why these axes? Rotating the axes does not change the sum of the $\lambda_i$. The minimum is a sum of one
+# > term per axis, each the same concave function of its $\lambda_i$, and such a sum is smallest where the $\lambda_i$
+# > differ most: along the eigenvectors.
 #
 # One number $\rho$ for all axes gives the feature map FAVOR++ (Likhosherstov et al., 2022), and one number per
 # eigenvector gives the *dense-exponential* map (Likhosherstov et al., 2023). In this course, centred features with such
@@ -232,12 +227,14 @@ show(
 )
 
 # %% [markdown]
-# Rotating the data is the same as rotating $W$ the other way. The weight of a direction fits into one more coordinate,
-# which is 1 in every key and 0 in every query. We can therefore still call `favor_attention`, with $d + 1$ coordinates
-# instead of $d$.
+# The wider rings reach nearly all pairs. Rotating the data is the same as rotating $W$ the other way, and the weight of
+# a direction fits into one more coordinate, which is 1 in every key and 0 in every query. We can therefore still call
+# `favor_attention`, with $d + 1$ coordinates instead of $d$.
 #
-# The cell measures plain, centred and dense features on the 16 heads, from a quarter of exact attention's
-# multiplications up to four times as many (on the two speech heads, up to as many as exact attention).
+# ### Does it pay?
+#
+# We measure plain, centred and dense features on the 16 heads, from a quarter of exact attention's multiplications up
+# to four times as many (on the two speech heads, up to as many as exact attention).
 #
 # **Before you run this:** sharpening lowers a mean square, which is dominated by rare, very large terms. With few
 # directions you hardly ever draw such a term. On which side will dense features beat centred ones on more heads: with
@@ -251,14 +248,6 @@ for method, (kind, costs) in itertools.product(("plain", "centred", "dense"), CO
     medians[kind, method] = np.array([[followed(method, a, t, draws=3) for t in of] for a in costs])
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-print("cost, of exact attention   dense beat centred    dense beat mean(V)   of heads")
-for i, cost in enumerate(COSTS["late"]):
-    some = [kind for kind in COSTS if i < len(COSTS[kind])]
-    dense = np.concatenate([medians[kind, "dense"][i] for kind in some])
-    centred = np.concatenate([medians[kind, "centred"][i] for kind in some])
-    better, good = (dense < centred).sum(), (dense < 1).sum()
-    print(f"{cost:10.2f} {better:27} {good:21} {len(dense):13}")
-
 fig, axes = plt.subplots(1, 3, figsize=(12.5, 4.4), sharey=True)
 words = []
 for ax, (kind, costs) in zip(axes, COSTS.items(), strict=True):
@@ -295,13 +284,25 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# With many. Dense features have a smaller error than centred ones on 2 of the 16 heads at a quarter of the
-# multiplications, on 8 at a half (with other draws on half at most), and on 12 of 14 at four times.
+# With many: dense features beat centred ones on 12 of 14 heads there, and at a quarter of the multiplications on 2 of
+# 16.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+with fold("On how many heads dense features win, at each cost"):
+    print("cost, of exact attention   dense beat centred    dense beat mean(V)   of heads")
+    for i, cost in enumerate(COSTS["late"]):
+        some = [kind for kind in COSTS if i < len(COSTS[kind])]
+        dense = np.concatenate([medians[kind, "dense"][i] for kind in some])
+        centred = np.concatenate([medians[kind, "centred"][i] for kind in some])
+        better, good = (dense < centred).sum(), (dense < 1).sum()
+        print(f"{cost:10.2f} {better:27} {good:21} {len(dense):13}")
 
 # %% [markdown]
 # **At the heads' own temperature, sharpening pays where there are many directions: at four times exact attention's cost
 # it lowers the error on 12 of 14 trained heads.** This does not contradict the formula, which describes the mean square
-# and not the typical error of a few draws.
+# and not the typical error of a few draws. But where features save work, sharpening gains little or nothing: at half of
+# the multiplications dense features are ahead of centred ones on 8 heads of 16, and with other draws on half at most.
+# Does training find better directions than a formula?
 
 # %% [markdown]
 # ## 3. Train the features
@@ -313,17 +314,14 @@ show(
 # $$\ln \varphi_l(q) = \omega_l^\top x, \qquad \ln \varphi_l(k) = \omega_l^\top y - \tfrac12\|y\|^2 + b_l .$$
 #
 # Training starts from drawn directions, $b = 0$ and keys shifted as in section 1. Three hundred steps of gradient
-# descent (Adam) then change the weights alone, the directions alone, or both, so that the estimated attention weights
-# $\hat A_{ij}$ come close to the exact ones. The loss is the Kullback–Leibler divergence of the rows,
-# $\sum_j A_{ij} \ln(A_{ij}/\hat A_{ij})$; lesson 17 has its gradient. We do not train here: the features of two starts
-# for each head are stored with the course.
+# descent (Adam) then bring the estimated attention weights $\hat A_{ij}$ close to the exact ones. The loss is the
+# Kullback–Leibler divergence of the rows, $\sum_j A_{ij} \ln(A_{ij}/\hat A_{ij})$; lesson 17 has its gradient. We do
+# not train here: the features of two starts for each head are stored with the course. Trained were the weights alone,
+# the directions alone, or both.
 #
 # We judge them on what training did not see: other passages of the decoder's text, another antibody, other queries of
-# the same recording. Besides the 16 heads there are the decoder's heads after *600 steps*, and made-up tokens ($d$ =
-# 8), which are drawn anew for judging: *independent* queries and keys, or *aligned* ones, where each query equals its
-# key. The values are the rows of an identity matrix, so that an output is a row of weights. Entries are medians over
-# heads, sets of directions and texts, and *b = 0* means that features were trained with both, and their weights are
-# then taken away. All $m$ are below $L/2$, or $L/4$ for the decoder.
+# the same recording. The values are the rows of an identity matrix, so that an output is a row of weights. Entries are
+# medians over heads, sets of directions and texts. All $m$ are below $L/2$, or $L/4$ for the decoder.
 #
 # **Before you run this:** training can change how much a drawn direction counts, or where it points. Which lowers the
 # error more?
@@ -357,53 +355,59 @@ for kind, (q, k, W, causal) in TRAINED_FEATURES.items():
     )  # (methods, sets, heads, texts)
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-print("kind           m of L      drawn  weights  directions   both  both, b = 0")
-ratios = {}
-for kind, (_, k, W, _) in TRAINED_FEATURES.items():
-    drawn, weights, directions, both, without = np.median(results[kind], axis=(1, 2, 3))
-    ratios[kind] = without / both
-    print(
-        f"{STEPS.get(kind, kind):13} {W.shape[-2]:3} of {k.shape[-2]:5,} {drawn:6.2f} {weights:8.2f} "
-        f"{directions:11.2f} {both:6.2f} {without:12.2f}"
-    )
-least = min((of[2] < of[1]).mean() for of in results.values())
-print(f"directions lower than weights in {least:.0%} of cases or more, on each kind")
-print(f"b = 0 over both, by medians: {min(ratios.values()):.2f} to {max(ratios.values()):.2f}")
-q, k, _ = data.antibody_heads()  # lesson 17 has trained 64 for each head, on 48 antibodies
-W = antibody.directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]  # of these six heads
-identity = np.eye(122)[None, None]
-exact = attention.softmax_attention(q, k, identity)
-for name, of in (("as trained", W), ("with b = 0", W * (np.arange(65) < 64))):
-    error = compare.normalised_error(weights_from(q, k, of, False), exact, identity)
-    print(f"lesson 17, m = 64, {name}: {error.min():.2f} to {error.max():.2f}")
+middle = {kind: np.median(of, axis=(1, 2, 3)) for kind, of in results.items()}
+print("normalised error   drawn   weights trained   directions trained")
+for kind in ("late", "antibody", "speech"):
+    drawn, weights, directions = middle[kind][:3]
+    print(f"{STEPS.get(kind, kind):14}{drawn:10.2f}{weights:18.2f}{directions:21.2f}")
+with fold("All six kinds of queries and keys, both trained, and the weights b taken away"):
+    print("Besides the 16 heads: the decoder's after 600 steps, and made-up tokens (d = 8), drawn")
+    print("anew for judging: independent queries and keys, or each query equal to its key.")
+    print("kind           m of L      drawn  weights  directions   both  both, b = 0")
+    for kind, (_, k, W, _) in TRAINED_FEATURES.items():
+        cells = "{:6.2f} {:8.2f} {:11.2f} {:6.2f} {:12.2f}".format(*middle[kind])
+        print(f"{STEPS.get(kind, kind):13} {W.shape[-2]:3} of {k.shape[-2]:5,} {cells}")
+    least = min((of[2] < of[1]).mean() for of in results.values())
+    print(f"directions lower than weights in {least:.0%} of cases or more, on each kind")
+    ratios = [of[4] / of[3] for of in middle.values()]
+    print(f"b = 0 over both, by medians: {min(ratios):.2f} to {max(ratios):.2f}")
+    q, k, _ = data.antibody_heads()  # lesson 17 has trained 64 for each head, on 48 antibodies
+    W = antibody.directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]  # of these six heads
+    identity = np.eye(122)[None, None]
+    exact = attention.softmax_attention(q, k, identity)
+    for name, of in (("as trained", W), ("with b = 0", W * (np.arange(65) < 64))):
+        error = compare.normalised_error(weights_from(q, k, of, False), exact, identity)
+        print(f"lesson 17, m = 64, {name}: {error.min():.2f} to {error.max():.2f}")
 
 # %% [markdown] tags=["answer"]
-# Where it points: trained directions of equal weight have a smaller error than drawn ones with trained weights in 94 %
-# of the cases or more, on each kind of head.
+# Where it points: on each kind of queries and keys trained directions of equal weight have a smaller error than drawn
+# ones with trained weights, in at least nine of ten cases.
 
 # %% [markdown]
 # This agrees with section 2. The mean $\mathbb{E}\,e^{\omega^\top z}$ comes mostly from directions around $z$, and a
 # weight cannot bring a direction there. **On all six kinds of queries and keys, 300 steps on directions of equal weight
-# did nearly as much as on both. Features trained with both got worse without their weights, by a factor of 1.05 to
-# 1.53, and still had a smaller median error than trained weights alone on every kind.** This depends on how training
-# begins. Lesson 17's features start as dense ones, which have weights, and they need them: on six antibody heads every
-# error is below 0.6 with them, and above 1 without.
+# did nearly as much as on both.** Features trained with both got worse when their weights were taken away, but still
+# had a smaller median error than trained weights alone on every kind.
+#
+# This depends on how training begins. Lesson 17's features start as dense ones, which have weights, and they need them:
+# on six antibody heads every error is below 0.6 with them, and above 1 without.
+#
+# So trained directions beat $\operatorname{mean}(V)$ in each row of the table, where drawn ones do so only in the
+# decoder. But are they worth their cost?
 
 # %% [markdown]
 # ## 4. Who wins
 #
-# Now we compare plain, centred, dense and trained features (directions and weights) at equal $m$, and put them beside
-# methods without features, all of the same cost. A feature costs as many multiplications as two keys of a window, so
-# `compare.rivals` gets a budget of $2m$ keys per query. It sizes windows, alone, with sink tokens, with one mean key or
-# with cluster centres (lesson 14), and *clustered queries*: each query takes the output of the nearest of a few centres
-# of queries. On the speech heads $2m$ is less than a tenth of all keys, on the antibody heads about half, and in the
-# decoder nearly all, so there a window is nearly exact.
+# Now we put plain, centred, dense and trained features (directions and weights) of equal $m$ beside methods without
+# features, all of the same cost. A feature costs as many multiplications as two keys of a window, so `compare.rivals`
+# gets a budget of $2m$ keys per query. It sizes windows, alone, with sink tokens, with one mean key or with cluster
+# centres (lesson 14), and *clustered queries*: each query takes the output of the nearest of a few centres of queries.
+# On the speech heads $2m$ is less than a tenth of all keys, on the antibody heads about half, and in the decoder nearly
+# all, so there a window is nearly exact.
 #
 # What is fitted or chosen, such as moments, centres, and how a window shares its budget with centres, comes from the
-# text on which the features were trained: sixteen passages of the decoder's text, the other antibody, every fourth
-# query and key of the recording. All methods are judged on other text; for speech, on other queries of the same
-# recording. The table shows medians over heads, with the smallest and the largest error. The last column says on how
-# many of the 16 heads a method is ahead of trained features.
+# text on which the features were trained. All methods are judged on other text; for speech, on other queries of the
+# same recording.
 #
 # **Before you run this:** one of the two speech heads attends to its neighbours, and the other to distant tokens. With
 # $m$ = 64 and $L$ = 1,500, on which of them do trained features beat a window with a mean key?
@@ -506,48 +510,12 @@ def short(x):
     return f"{x:.2f}" if x >= 0.005 else "<0.01"
 
 
-print("normalised error: median, smallest to largest" + " " * 43 + "ahead of trained,")
-print(
-    " " * 18 + "".join(f"{STEPS.get(kind, kind):>23}" for kind in EVALUATED) + "    on heads of 16"
-)
-for method in SHOWN:
-    of = [WINNERS[kind].get(method) for kind in EVALUATED]
-    cells = (
-        "" if x is None else f"{short(np.median(x))}, {short(x.min())} to {short(x.max())}"
-        for x in of
-    )
-    n = "" if method == "trained" else (every[method] < every["trained"]).sum()
-    print(f"{method:18}" + "".join(f"{cell:>23}" for cell in cells) + f"{n:>12}")
-for kind, chosen in SIZES.items():
-    _, k, W, _ = TRAINED_FEATURES[kind]
-    print(f"{STEPS.get(kind, kind)}: L = {k.shape[-2]:,}, m = {W.shape[-2]};", end=" ")
-    print("; ".join(f"{method}: {chosen[method]}" for method in BENCH if method in chosen))
 rivals = np.min([every[method] for method in BENCH], axis=0)
-print(
-    "speech, head",
-    *(
-        f"{name}: "
-        + ", ".join(f"{w} {short(WINNERS['speech'][w][i])}" for w in ("trained", *BENCH[2:]))
-        + ";"
-        for i, name in enumerate(TRAINED["speech"])
-    ),
-)
-behind = (every["trained"] / np.min([every[method] for method in FITTED[:3]], axis=0)).max()
-print(f"trained, over the best of plain, centred and dense: {behind:.2f} at most")
-names = [f"{STEPS.get(kind, kind)} {name}" for kind, of in TRAINED.items() for name in of]
-for text, other in (
-    ("a window with a mean key", every["window + mean key"]),
-    ("a window with centres", every["window + centres"]),
-    ("the best rival", rivals),
-):
-    behind = [name for name, x in zip(names, other < every["trained"], strict=True) if not x]
-    n = len(names) - len(behind)
-    print(f"at their cost {text} beats trained features on {n} heads, not on", *behind, sep=", ")
-near = np.array([with_mean_key(0.25, texts) for of in TRAINED.values() for texts in of.values()])
-for i, name in ((0, "a quarter"), (1, "a half")):
-    best = [np.min([medians[kind, method][i] for method in FITTED[:3]], axis=0) for kind in COSTS]
-    below = (near < np.concatenate(best)).sum()
-    print(f"mean key at a quarter, below all drawn features at {name}: {below} of 16 heads")
+ahead = (every["window + centres"] < every["trained"]).sum()
+print(f"at equal cost a window with centres beats trained features on {ahead} of 16 heads")
+for i, head in enumerate(TRAINED["speech"]):
+    trained, near = (short(WINNERS["speech"][w][i]) for w in ("trained", "window + mean key"))
+    print(f"speech head {head}: trained features {trained}, window and mean key {near}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(12.5, 4.6), sharey=True, width_ratios=[8, 6, 2.5])
@@ -588,7 +556,76 @@ show(
     + f". Heads on which trained features are ahead of all of these: {(every['trained'] < rivals).sum()}.",
 )
 
-# %% tags=["answer", "nbval-ignore-output"]
+# %% [markdown] tags=["answer"]
+# On the head that attends to distant tokens: their error there is about a quarter of the window's.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+with fold("All methods and heads, and the sizes of the rivals"):
+    print("normalised error: median, smallest to largest" + " " * 43 + "ahead of trained,")
+    print(
+        " " * 18
+        + "".join(f"{STEPS.get(kind, kind):>23}" for kind in EVALUATED)
+        + "    on heads of 16"
+    )
+    for method in SHOWN:
+        of = [WINNERS[kind].get(method) for kind in EVALUATED]
+        cells = (
+            "" if x is None else f"{short(np.median(x))}, {short(x.min())} to {short(x.max())}"
+            for x in of
+        )
+        n = "" if method == "trained" else (every[method] < every["trained"]).sum()
+        print(f"{method:18}" + "".join(f"{cell:>23}" for cell in cells) + f"{n:>12}")
+    for kind, chosen in SIZES.items():
+        _, k, W, _ = TRAINED_FEATURES[kind]
+        print(f"{STEPS.get(kind, kind)}: L = {k.shape[-2]:,}, m = {W.shape[-2]};", end=" ")
+        print("; ".join(f"{method}: {chosen[method]}" for method in BENCH if method in chosen))
+    print(
+        "speech, head",
+        *(
+            f"{name}: "
+            + ", ".join(f"{w} {short(WINNERS['speech'][w][i])}" for w in ("trained", *BENCH[2:]))
+            + ";"
+            for i, name in enumerate(TRAINED["speech"])
+        ),
+    )
+    behind = (every["trained"] / np.min([every[method] for method in FITTED[:3]], axis=0)).max()
+    print(f"trained, over the best of plain, centred and dense: {behind:.2f} at most")
+    names = [f"{STEPS.get(kind, kind)} {name}" for kind, of in TRAINED.items() for name in of]
+    for text, other in (
+        ("a window with a mean key", every["window + mean key"]),
+        ("a window with centres", every["window + centres"]),
+        ("the best rival", rivals),
+    ):
+        behind = [name for name, x in zip(names, other < every["trained"], strict=True) if not x]
+        n = len(names) - len(behind)
+        print(
+            f"at their cost {text} beats trained features on {n} heads, not on", *behind, sep=", "
+        )
+    near = np.array(
+        [with_mean_key(0.25, texts) for of in TRAINED.values() for texts in of.values()]
+    )
+    for i, name in ((0, "a quarter"), (1, "a half")):
+        best = [
+            np.min([medians[kind, method][i] for method in FITTED[:3]], axis=0) for kind in COSTS
+        ]
+        below = (near < np.concatenate(best)).sum()
+        print(f"mean key at a quarter, below all drawn features at {name}: {below} of 16 heads")
+
+# %% [markdown]
+# At equal $m$, below $L/2$ (in the decoder $L/4$), trained features beat drawn ones and $\operatorname{mean}(V)$ on all
+# 16 heads. At equal cost the order turns round. **At the cost of trained features, a window with centres beats them on
+# 15 of the 16 heads: all except the speech head that attends to distant tokens.** Even there it comes close, and in the
+# decoder it sees nearly all keys. In fairness, the features of a head had three hundred steps at one learning rate, and
+# on the antibodies a single chain. Trained on many chains, they follow one such head much better (lesson 17).
+#
+# Drawn features do less. At the heads' own temperature, a window with a mean key at a quarter of exact attention's
+# multiplications is ahead of plain, centred and dense features at a quarter on all 16 heads, and of the same features
+# at a half on all but one.
+#
+# Equal multiplications are not equal milliseconds, however: on the speech heads the features took least time, and the
+# window with centres, as in lesson 14, hardly less than exact attention.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 (q, k, v), W = (a[:, 0] for a in EVALUATED["speech"]), TRAINED_FEATURES["speech"][2][:, 0, 3]
 TIMED = {
     "exact": lambda: attention.softmax_attention(q, k, v),
@@ -597,12 +634,24 @@ TIMED = {
     "window, mean key": lambda: near_far.joint_attention(q, k, v, 63),
     "window, 42 centres": lambda: near_far.joint_attention(q, k, v, 31, centres=k[:, :42]),
 }
-for method, attend in TIMED.items():
-    print(f"two speech heads, {method:17} {1000 * min(repeat(attend, number=1)):6.1f} ms")
+with fold("Milliseconds"):
+    for method, attend in TIMED.items():
+        print(f"two speech heads, {method:17} {1000 * min(repeat(attend, number=1)):6.1f} ms")
 
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+# %% [markdown]
+# ### From a head to its model
+#
+# The error of a head does not tell how a model will do. On most of the antibody heads above, dense features are worse
+# than $\operatorname{mean}(V)$. Yet with 64 of them in every head, which at this length cost more than exact attention,
+# the model has a perplexity (lesson 17) below 3, whereas with $\operatorname{mean}(V)$ it has 10. With 32 trained
+# features its perplexity is hardly above that of exact attention, and so it is with a window and a mean key that cost
+# as much and are not trained.
+#
+# In the speech model trained features fail. They were trained on two clips, and on other speech 66 of 70 words are
+# wrong, compared with 4 for a window of 49 keys and a mean key. Lessons 17 and 18 ask why.
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def records(name, column, **known):
     """These entries of a stored table of lessons 17 and 18."""
     with open(data.FOLDER / f"{name}.csv", encoding="utf-8", newline="") as file:
@@ -610,46 +659,27 @@ def records(name, column, **known):
     return [row[column] for row in rows]
 
 
-for label, name, known in (
-    ("exact", "antibody_curve", {"way": "exact", "passes": "2"}),
-    ("trained, m = 32", "antibody_trained", {"kind": "shared", "m": "32"}),
-    ("window of 75 and mean key", "speech_antibodies", {"way": "near and mean key", "band": "37"}),
-    ("dense, m = 64", "antibody_curve", {"way": "dense", "features": "64", "passes": "2"}),
-    ("mean(V)", "antibody_curve", {"way": "mean(V)", "passes": "2"}),
-):
-    found = sorted(float(x) for x in records(name, "perplexity", **known))
-    print(f"antibody model, {label}: perplexity {found[0]:.2f} to {found[-1]:.2f}")
-for label, known in (
-    ("trained, m = 64", {"way": "trained", "band": "0", "features": "64"}),
-    ("window of 49 and mean key", {"way": "near and mean key", "band": "24", "features": "1"}),
-):
-    print(
-        f"speech model, {label}: {records('speech_ways', 'read wrong', **known)[0]} of 70 words wrong"
-    )
-
-# %% [markdown] tags=["answer"]
-# On the head that attends to distant tokens: 0.12 compared with 0.51. On the local head they have 0.64, and the window
-# with a mean key 0.01.
-
-# %% [markdown]
-# **At equal $m$, below $L/2$ (in the decoder $L/4$), trained features beat drawn ones and $\operatorname{mean}(V)$ on
-# all 16 heads. At their cost, a window with centres beats them on 15: on all heads of the decoder and of the antibodies
-# and on one of the two speech heads.** In the decoder such a window sees nearly all keys. With a mean key it is 14. The
-# head that remains is the speech head that attends to distant tokens, and the window with centres comes close even
-# there. In fairness, the features of a head had three hundred steps at one learning rate, and on the antibodies a
-# single chain. Trained on many chains, they follow one such head much better (lesson 17).
-#
-# Drawn features do less. At the heads' own temperature, a window with a mean key at a quarter of exact attention's
-# multiplications is ahead of plain, centred and dense features at a quarter on all 16 heads, and of the same features
-# at a half on all but one. Equal multiplications are not equal milliseconds, however: on the speech heads 64 features
-# took least time, and the window with centres, as in lesson 14, hardly less than exact attention.
-#
-# The error of a head does not tell how a model will do. On most of the antibody heads above, dense features are worse
-# than $\operatorname{mean}(V)$. Yet the model with 64 of them in every head, which at this length cost more than exact
-# attention, has a perplexity below 3, whereas with $\operatorname{mean}(V)$ it has 10. With 32 trained features its
-# perplexity is 1.6, and so it is with a window of 75 keys and a mean key, which costs as much and is not trained. In
-# the speech model trained features fail. They were trained on two clips, and on other speech 66 of 70 words are wrong,
-# compared with 4 for a window of 49 keys and a mean key. Lessons 17 and 18 ask why.
+with fold("Errors of whole models"):
+    for label, name, known in (
+        ("exact", "antibody_curve", {"way": "exact", "passes": "2"}),
+        ("trained, m = 32", "antibody_trained", {"kind": "shared", "m": "32"}),
+        (
+            "window of 75 and mean key",
+            "speech_antibodies",
+            {"way": "near and mean key", "band": "37"},
+        ),
+        ("dense, m = 64", "antibody_curve", {"way": "dense", "features": "64", "passes": "2"}),
+        ("mean(V)", "antibody_curve", {"way": "mean(V)", "passes": "2"}),
+    ):
+        found = sorted(float(x) for x in records(name, "perplexity", **known))
+        print(f"antibody model, {label}: perplexity {found[0]:.2f} to {found[-1]:.2f}")
+    for label, known in (
+        ("trained, m = 64", {"way": "trained", "band": "0", "features": "64"}),
+        ("window of 49 and mean key", {"way": "near and mean key", "band": "24", "features": "1"}),
+    ):
+        print(
+            f"speech model, {label}: {records('speech_ways', 'read wrong', **known)[0]} of 70 words wrong"
+        )
 
 # %% [markdown]
 # ## 5. Rotary positions
@@ -657,10 +687,10 @@ for label, known in (
 # Most language models use *rotary position embeddings* (RoPE, lesson 07): they rotate pairs of coordinates of $q$ and
 # $k$ by angles that grow with the position. Can a shift still help?
 #
-# The folded cell rotates the 8 decoder heads (12,000 steps) and the 6 antibody heads, and compares each method with
-# softmax attention over the rotated queries and keys, although none of these 14 heads was trained with rotary
-# positions. Eight other heads were. These *rotary* heads come from the same decoder, trained again with rotary
-# positions in place of added ones ($L$ = 32, $d$ = 8).
+# We rotate the 8 decoder heads (12,000 steps) and the 6 antibody heads, and compare each method with softmax attention
+# over the rotated queries and keys, although none of these 14 heads was trained with rotary positions. Eight other
+# heads were. These *rotary* heads come from the same decoder, trained again with rotary positions in place of added
+# ones ($L$ = 32, $d$ = 8).
 #
 # **Before you run this:** a shift removes what all positions have in common. On the rotary heads, the mean query and
 # the mean key make up 0.76 to 0.88 of the mean $\|z\|^2$ before the rotation. Does the rotation raise or lower the
@@ -677,7 +707,7 @@ def rotated(x):
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rows = []
-print("fraction of ‖z‖² that a shift removes, before and after the rotation; dense features, after")
+print("fraction of ‖z‖² that a shift removes     before          after the rotation")
 for kind in ("late", "antibody", "rotary"):
     before, after, of = heads(kind), heads(kind, rotated), []
     for name, texts in after.items():
@@ -686,30 +716,21 @@ for kind in ("late", "antibody", "rotary"):
         was = followed("dense", 0.5, before[name]) if kind != "rotary" else np.inf
         near = with_mean_key(0.25, texts)
         of.append((*(1 - less / size), dense, plain, centred, was, near))
-    old, new, dense = (f"{min(x):.2f} to {max(x):.2f}" for x in list(zip(*of, strict=True))[:3])
-    print(f"{STEPS.get(kind, kind):13} {old}, {new}; dense {dense}")
+    old, new = (f"{min(x):.2f} to {max(x):.2f}" for x in list(zip(*of, strict=True))[:2])
+    print(f"{STEPS.get(kind, kind):41} {old}    {new}")
     rows += of
-_, _, dense, plain, centred, was, near = np.transpose(rows)
-print(
-    f"after the rotation, of {len(rows)} heads: dense below mean(V) on {(dense < 1).sum()},",
-    end=" ",
-)
-print(f"above a window with a mean key at a quarter on {(dense > near).sum()};")
-print(
-    f"centred below plain on {(centred < plain).sum()}, and below mean(V) on {(centred < 1).sum()}"
-)
-print(f"dense features are worse after the rotation on {(dense > was).sum()} of the 14 heads")
 
 
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def neighbours(x):
     """The same rotation where coordinates 0 and 1 are a pair, 2 and 3 another."""
     pairs = np.arange(x.shape[-1]).reshape(-1, 2).T.ravel()  # 0, 2, …, 1, 3, …
     return rotated(x[..., pairs])[..., np.argsort(pairs)]
 
 
+_, _, dense, plain, centred, was, near = np.transpose(rows)
 paired = [t for kind in ("late", "antibody") for t in heads(kind, neighbours).values()]
 good = sum(followed("dense", 0.5, texts) < 1 for texts in paired)
-print(f"neighbours paired: dense below mean(V) on {good} of the {len(paired)} heads")
 
 
 def features_rotated(q, k, v, W):
@@ -738,35 +759,45 @@ for texts, after in zip(heads("rotary").values(), heads("rotary", rotated).value
         other = attention.softmax_attention(x, rotated(k - s), v, causal=True)
         of.append(compare.normalised_error(other, exact, v, causal=True))
     early.append(np.median(of))
-print(f"rotary heads shifted before the rotation: error {min(early):.1f} to {max(early):.1f}")
-print(f"features rotated, antibodies, m = 32: error {min(off):.1f} to {max(off):.1f}; ", end="")
-print(
-    f"the weights of a row add up to less than 0 in {np.mean(np.array(sums) < 0):.2f} of the rows"
-)
+with fold("Errors after the rotation, and of two things not to do"):
+    print(f"after the rotation, of {len(rows)} heads:")
+    print(f"dense features: error {dense.min():.2f} to {dense.max():.2f},", end=" ")
+    print(f"below mean(V) on {(dense < 1).sum()} heads,")
+    print(f"above a window with a mean key at a quarter on {(dense > near).sum()},", end=" ")
+    print(f"worse after the rotation on {(dense > was).sum()} of the 14 heads")
+    print(f"centred below plain on {(centred < plain).sum()},", end=" ")
+    print(f"and below mean(V) on {(centred < 1).sum()}")
+    print(f"neighbours paired: dense below mean(V) on {good} of the {len(paired)} heads")
+    print(f"rotary heads shifted before the rotation: error {min(early):.1f} to {max(early):.1f}")
+    print(f"features rotated, antibodies, m = 32: error {min(off):.1f} to {max(off):.1f}; the")
+    print(
+        f"weights of a row add up to less than 0 in {np.mean(np.array(sums) < 0):.2f} of the rows"
+    )
 
 # %% [markdown] tags=["answer"]
-# It lowers the fraction. On the rotary heads the shift removes about a third after the rotation, and on the antibody
-# heads 0.12 to 0.15, where it removed 0.15 to 0.27 before. Once the mean query and the mean key are rotated, their
-# score depends on the distance between the positions, and one shift removes only what is the same at every position.
+# It lowers the fraction: once the mean query and the mean key are rotated, their score depends on the distance between
+# the positions, and one shift removes only what is the same at every position.
 
 # %% [markdown]
 # At the heads' own temperature, dense features at half of exact attention's multiplications beat
-# $\operatorname{mean}(V)$ on none of the 22 rotated heads. **The rotation makes dense features worse on most heads that
-# were trained without it, and on all 22 a window with a mean key has a smaller error at half the features' cost.**
-# (Many models pair neighbouring coordinates, not $i$ with $i + d/2$ as here. On the 14 heads rotated that way, dense
-# features beat $\operatorname{mean}(V)$ on one.) A shift still helps: it lowers the error on 20 of the 22 heads, but on
-# only one of them below the error of $\operatorname{mean}(V)$.
+# $\operatorname{mean}(V)$ on none of the 22 rotated heads. The rotation makes them worse on most heads that were
+# trained without it. **On all 22 rotated heads a window with a mean key has a smaller error than dense features, at
+# half their cost.** A shift still helps: it lowers the error on 20 of the 22 heads, but on only one of them below the
+# error of $\operatorname{mean}(V)$. (Many models pair neighbouring coordinates, not $i$ with $i + d/2$ as here. On the
+# 14 heads rotated that way, dense features beat $\operatorname{mean}(V)$ on one.)
 #
 # Three practical points follow. Take moments from rotated queries and keys. Do not shift the keys before the rotation:
-# then even exact attention has a normalised error of 1.6 to 2.4 on the rotary heads, because $s$ is rotated with the
+# on the rotary heads even exact attention is then worse than $\operatorname{mean}(V)$, because $s$ is rotated with the
 # keys and no longer cancels. And do not rotate the features. Su et al. (2021, eq. 19) do so, but only in the numerator,
 # because the denominator could become zero. The result is a different attention, for models trained with it. The
 # weights of a row should add up to 1, but with 32 directions on the antibody heads their sum is negative in about a
 # tenth of the rows.
 #
+# Is there anything else that can be fitted to a head?
+#
 # ## 6. What else is done
 #
-# Directions are not the only thing that can be fitted to a head. The *Nyström* method approximates the table of weights
+# Directions are not the only thing. The *Nyström* method approximates the table of weights
 # from a few *landmarks*, which are means of the head's own queries and keys (Xiong et al., 2021). It multiplies the
 # queries' weights for the mean keys, the pseudo-inverse of the landmarks' own table, and the mean queries' weights for
 # the keys. The paper approximates the inverse by six steps of an iteration.
@@ -796,17 +827,20 @@ def six_steps(A):
 
 q, k, v = data.antibody_heads()
 exact = attention.softmax_attention(q, k, v)
-for name, inverse in (("exact", np.linalg.pinv), ("six steps", six_steps)):
-    off = compare.normalised_error(nystrom(q, k, v, 32, inverse), exact, v)
-    print(f"antibodies, 32 landmarks, {name:9}: error {off.min():.2f} to {off.max():.3g}", end="")
-    print(f", above 1 in {(off > 1).sum()} of {off.size}")
-for method in ("trained", "window + centres"):
-    ahead = (off[:, 0] < WINNERS["antibody"][method]).sum()  # on the chain of section 4
-    print(f"six steps, below {method} of section 4 on {ahead} of 6 heads")
-q, k, v = data.speech_heads()
-exact = attention.softmax_attention(q, k, v)
-off = compare.normalised_error(nystrom(q, k, v, 64, six_steps), exact, v)
-print("speech, 64 landmarks, six steps: error", *(f"{x:.2f}" for x in off))
+with fold("Nyström on antibody and speech heads"):
+    for name, inverse in (("exact", np.linalg.pinv), ("six steps", six_steps)):
+        off = compare.normalised_error(nystrom(q, k, v, 32, inverse), exact, v)
+        print(
+            f"antibodies, 32 landmarks, {name:9}: error {off.min():.2f} to {off.max():.3g}", end=""
+        )
+        print(f", above 1 in {(off > 1).sum()} of {off.size}")
+    for method in ("trained", "window + centres"):
+        ahead = (off[:, 0] < WINNERS["antibody"][method]).sum()  # on the chain of section 4
+        print(f"six steps, below {method} of section 4 on {ahead} of 6 heads")
+    q, k, v = data.speech_heads()
+    exact = attention.softmax_attention(q, k, v)
+    off = compare.normalised_error(nystrom(q, k, v, 64, six_steps), exact, v)
+    print("speech, 64 landmarks, six steps: error", *(f"{x:.2f}" for x in off))
 
 # %% [markdown]
 # With an exact pseudo-inverse 32 landmarks are worse than $\operatorname{mean}(V)$ in nine of the twelve cases, because
