@@ -709,9 +709,9 @@ with fold("Trained features"):
 
 # %% [markdown]
 # **Imitation regained about half of what the window lost on kinds of text seen in training, and on every text less than
-# an untrained window of 256 keys.** On the licence two thirds of the loss remain, on the manual and the lessons nearly
-# all, and the first digit of a pass key still costs more than a guess. Keep the scope in mind: the wider window has
-# almost four times the memory, and 240 steps are few.
+# an untrained window of 256 keys.** On the licence two thirds of the loss remain, on the manual and the lessons over
+# four fifths, and the first digit of a pass key still costs more than a guess. Keep the scope in mind: the wider window
+# has almost four times the memory, and 240 steps are few.
 #
 # Training can also add something. As in LoLCATs (Zhang et al., 2025) the far keys may be left to 64 trained features
 # per key head, in one denominator with the window and the sinks, while the model stays as it is. Their state is as
