@@ -13,9 +13,9 @@
 # with all others, describe each word by a list of numbers, add up the descriptions once, and let every word read from
 # the sum.**
 #
-# What does that do to a trained model? *The writer* is a small one, which has learned parts of two novels by Jane Austen, one
-# character after another (lesson 06). Here it continues the word *Emma*: as it was trained, then with the sum in place
-# of attention, and last as a model that learned with a sum, which forgets, from the start (lesson 13).
+# What does that do to a trained model? *The writer* is a small one, which has learned parts of two novels by Jane
+# Austen, one character after another (lesson 06). Here it continues the word *Emma*: as it was trained, then with the
+# sum in place of attention, and last as a model that learned with a sum, which forgets, from the start (lesson 13).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 import json
@@ -336,8 +336,8 @@ show(
 # [references](references.md) list all works that are cited.
 #
 # The exercises of the lessons are in the folder `exercises`, and their solutions in `solutions`. **Below each answer, a
-# check runs your function and names the likely mistake if it finds one.** Here is question 3 as an exercise, with an answer that is wrong on purpose.
-# **Before you run this:** what will the hint say?
+# check runs your function and names the likely mistake if it finds one.** Here is question 3 as an exercise, with an
+# answer that is wrong on purpose. **Before you run this:** what will the hint say?
 
 
 # %% tags=["answer"]

@@ -496,8 +496,8 @@ for L in (1024, 4096, 16384):
 #
 # ## 7. The writer
 #
-# One small model, *the writer*, goes with us from here on. It is a decoder of two blocks, each with four
-# heads of $d = 16$. Its tokens are characters of parts of two novels by Jane Austen, from which it has learned to continue a
+# One small model, *the writer*, goes with us from here on. It is a decoder of two blocks, each with four heads of
+# $d = 16$. Its tokens are characters of parts of two novels by Jane Austen, from which it has learned to continue a
 # text, and it reads at most 256 characters. Let it continue the word *Emma*.
 
 # %%

@@ -68,8 +68,8 @@ from performer_course.teaching.figures import COLORS, compared, fold, show
 # Which directions contribute most to this mean? Look at the coordinate of $\omega$ along $z$. The directions are drawn
 # from a bell curve centred at 0. Multiplying this curve by $e^{\omega^\top z}$ gives, up to a constant factor, the bell
 # curve centred at $z$, so the mean comes from directions around $z$. In statistics this is called *exponential
-# tilting*, and the factor, scaled to mean one, an *importance weight*. The square of a term is $e^{2\omega^\top z}$, so by the same argument the mean square comes from directions
-# around $2z$.
+# tilting*, and the factor, scaled to mean one, an *importance weight*. The square of a term is $e^{2\omega^\top z}$, so
+# by the same argument the mean square comes from directions around $2z$.
 #
 # **Before you run this:** let $\|z\| = 3$. By symmetry, half of the mean comes from directions that lie beyond $z$.
 # What fraction of all directions lies there: less than one in five hundred, one in twenty, or one in two?

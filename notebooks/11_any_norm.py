@@ -399,9 +399,9 @@ with fold("Predicted and measured errors, and the largest scores"):
 # without bound as the prediction does.
 
 # %% [markdown]
-# **On these made-up tokens ($d = 8$) with a relative variance below a tenth the rule is right within a factor of two; on every
-# trained head it says nothing.** On the trained heads its smallest prediction is above a hundred. On the made-up ones
-# Taylor features of degree 2 have smaller errors on every head.
+# **On these made-up tokens ($d = 8$) with a relative variance below a tenth the rule is right within a factor of two;
+# on every trained head it says nothing.** On the trained heads its smallest prediction is above a hundred. On the
+# made-up ones Taylor features of degree 2 have smaller errors on every head.
 #
 # Why does the rule fail on trained heads? By lesson 09 the weight of a pair with the score $t > 0$ has a relative
 # variance of at least $(e^{4t} - 1)/m$. At $t = 4$ that is $9 \cdot 10^6/m$, and in the median trained head of each

@@ -244,9 +244,9 @@ with fold("Each head: effective number of keys, and weight on the last eight cha
 # four. The features blunt them.
 
 # %% [markdown]
-# **In the first block of the writer, heads that were trained with features spread their weight over about ten characters,
-# where exact attention picks about three.** The state is a sum that never forgets. Each character stays in it for the
-# rest of the text, and the features cannot single out the newest.
+# **In the first block of the writer, heads that were trained with features spread their weight over about ten
+# characters, where exact attention picks about three.** The state is a sum that never forgets. Each character stays in
+# it for the rest of the text, and the features cannot single out the newest.
 #
 # ## 4. One line for forgetting
 #
@@ -340,10 +340,10 @@ with fold(
         print(", ".join(f"{x:.2f}" for x in profile[:8, block].sum(axis=0)))
 
 # %% [markdown]
-# **In the writer, linear attention with a state that forgets needs as few bits as exact attention, with a distance penalty
-# or without.** The difference from exact attention is about as large as its standard error, and with 64 positive features
-# and a decay it is as small. So the Performer has caught up, and its memory does not grow. This is where the field has
-# arrived, too: linear attention in today's large models decays or is gated (lesson 20).
+# **In the writer, linear attention with a state that forgets needs as few bits as exact attention, with a distance
+# penalty or without.** The difference from exact attention is about as large as its standard error, and with 64
+# positive features and a decay it is as small. So the Performer has caught up, and its memory does not grow. This is
+# where the field has arrived, too: linear attention in today's large models decays or is gated (lesson 20).
 #
 # We should say just as plainly that this writer needs only the last few characters of what it reads. Exact attention to
 # the last 16 alone is about as good, and counts after six letters need fewer bits than any of these writers.
