@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Linearising a pretrained model: replace its attention
 #
-# > **60 minutes.** Needs: predicting the error of positive features (lesson 11), the bias of a ratio (appendix a3),
+# > **55 minutes.** Needs: predicting the error of positive features (lesson 11), the bias of a ratio (appendix a3),
 # > centred and dense features (lesson 15), a window with a summary of the rest (lesson 14). Lesson 16 helps.
 # >
 # > Afterwards you can replace the attention of every head of a pretrained model, compare the result with baselines
@@ -10,9 +10,8 @@
 # The Performer came with a promise: take a Transformer that is already trained, replace its attention, and carry on.
 # This is called *linearising*, or converting, a model. Models of proteins, whose chains are long, were expected to gain
 # most. Does the promise hold? Here we try it on a real model, in all of its 64 heads at once. Nothing gets faster in
-# this lesson. Our chains have about 115 letters, and at that length the two products of softmax attention are a small
-# part of the model's work. The question is whether the *answer* survives, because only then would speed on long chains
-# be worth having.
+# this lesson, because our chains are short. The question is whether the *answer* survives: only then would speed on
+# long chains be worth having. Be prepared for a disappointment, and for a repair.
 #
 # The model is AntiBERTy (Ruffolo et al., 2021). Its 26 million parameters fill a file of 104 MB, which is not part of
 # the course; `make model` downloads it once. You do not need it. The queries, keys and values of six heads are stored
@@ -32,7 +31,7 @@ from scipy.stats import spearmanr
 from performer_course import attention, compare, near_far, projections
 from performer_course.models import antibody
 from performer_course.teaching import data, training
-from performer_course.teaching.figures import COLORS, compared, gram, show, trend
+from performer_course.teaching.figures import COLORS, compared, fold, gram, show, trend
 
 # %% jupyter={"source_hidden": true} tags=["nbval-ignore-output", "hide-input"]
 jax.config.update("jax_enable_x64", True)
@@ -52,22 +51,24 @@ print(
 # position. `antibody.load` reads its file without the library that wrote it, and `antibody.forward` is the model, 25
 # lines on top of the functions you know.
 #
-# We test on twelve antibodies that are medicines, which makes 24 chains. Twelve other antibodies are for *calibration*:
-# whatever has to be fitted to data is fitted to these. Another 48 are for training. When we judge the whole model, the
-# test chains are *held out*: no direction, weight or mixture of ours was fitted to them.
+# We test on twelve antibodies that are medicines, which makes 24 chains of about 115 letters. Twelve other antibodies
+# are for *calibration*: whatever has to be fitted to data is fitted to these. Another 48 are for training. When we
+# judge the whole model, the test chains are *held out*: no direction, weight or mixture of ours was fitted to them.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-for part in ("test", "calibration", "training"):
-    names = list(data.antibodies(part))
-    print(f"{part}, {len(names)}:")
-    for start in range(0, len(names), 8):
-        print("   ", " ".join(names[start : start + 8]))
 trastuzumab = data.antibodies()["Trastuzumab"][0]
 loop = trastuzumab.index("SRWGGDGFYAMDY") + np.arange(13)
-print(f"\ntrastuzumab, heavy, {len(trastuzumab)} residues:\n{trastuzumab}")
+print(f"trastuzumab, heavy, {len(trastuzumab)} residues:\n{trastuzumab}")
 print(" " * loop[0] + "^" * 13 + " a loop, CDR-H3")
-attended, others = 2 * 122 * 512, 4 * 512**2 + 2 * 512 * 2048  # a token, in each block
-print(f"\nof the multiplications of a block, attention's own: {attended / (attended + others):.0%}")
+with fold("All antibodies, and the part of attention in the work"):
+    for part in ("test", "calibration", "training"):
+        names = list(data.antibodies(part))
+        print(f"{part}, {len(names)}:")
+        for start in range(0, len(names), 8):
+            print("   ", " ".join(names[start : start + 8]))
+    attended, others = 2 * 122 * 512, 4 * 512**2 + 2 * 512 * 2048  # a token, in each block
+    print("of the multiplications of a block, attention's own:", end=" ")
+    print(f"{attended / (attended + others):.0%}")
 
 # %% [markdown]
 # The residues of a chain are dealt into eight groups, like cards. A *pass* through the model hides one group, and for
@@ -101,9 +102,9 @@ def scores(weights, attend, asked=ASKED):
 # $$\exp\Bigl(-\frac1N \sum_{n=1}^N \ln P(a_n)\Bigr) .$$
 #
 # It says among how many residues the model still hesitates: it is 1 for a model that is always certain and right, and
-# 20 for one that knows nothing. Because the model sees the text on both sides of a hidden residue, such a number is
-# also called a *pseudo-perplexity*. The *top-1 accuracy* is easier to picture: it is the fraction of hidden residues
-# that the model *restores*, which means that it gives the right one of the twenty the largest probability.
+# 20 for one that knows nothing. (Because the model sees both sides of a hidden residue, it is also called a
+# *pseudo-perplexity*.) The *top-1 accuracy* is easier to picture: it is the fraction of hidden residues that the model
+# *restores*, which means that it gives the right one of the twenty the largest probability.
 #
 # **Before you run this:** trastuzumab has 120 residues, and an eighth of them is hidden at a time. Where does the model
 # restore the larger fraction of them: in the frame, which all antibodies share, or in the loop, which is different in
@@ -145,34 +146,32 @@ def perplexity(method, m=0, passes=2, column="perplexity"):
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 asked_again("exact", "exact", 0, antibody.attend_exact)
-print("position  is   the three likeliest, with P")
-for place in (20, loop[3], loop[6], 110):
-    best = np.argsort(-GUESSES["exact"][place])[:3]
-    row = "  ".join(
-        f"{antibody.RESIDUES[i]} {np.exp(GUESSES['exact'][place, i]):.2f}" for i in best
-    )
-    print(f"{place + 1:8}  {trastuzumab[place]}    {row}")
 restored, inside = RESTORED["exact"], np.isin(np.arange(120), loop)
-print(f"\nrestored: {restored.sum()} of 120, in the loop {restored[inside].sum()} of 13,", end=" ")
+print(f"restored: {restored.sum()} of 120, in the loop {restored[inside].sum()} of 13,", end=" ")
 print(f"in the frame {restored[~inside].sum()} of 107")
 print(f"perplexity of the test, 24 chains: {perplexity('exact')[0]:.2f}")
+with fold("Four of its guesses"):
+    print("position  is   the three likeliest, with P")
+    for place in (20, loop[3], loop[6], 110):
+        best = np.argsort(-GUESSES["exact"][place])[:3]
+        row = "  ".join(
+            f"{antibody.RESIDUES[i]} {np.exp(GUESSES['exact'][place, i]):.2f}" for i in best
+        )
+        print(f"{place + 1:8}  {trastuzumab[place]}    {row}")
 
 # %% [markdown] tags=["answer"]
-# In the frame: the model restores 93 of its 107 residues, and 7 of the 13 in the loop. At position 103, in the loop, it
-# gives a probability of only 0.13 to the G that is there.
+# In the frame, because what all antibodies share can be learned from the others.
 
 # %% [markdown]
-# With exact attention the perplexity on all the test chains is 1.58, and this is what a replacement has to keep. **Of
-# trastuzumab's residues the model restores 93 of the 107 in the frame, and 7 of the 13 in the loop, its most variable
-# part.**
+# **Of trastuzumab's residues the model restores 93 of the 107 in the frame, and 7 of the 13 in the loop, its most
+# variable part.** With exact attention the perplexity on all the test chains is 1.58, and this is what a replacement
+# has to keep. What is there to replace?
 #
 # ## 2. What the heads attend to
 #
-# To describe a head by a few numbers, let $A$ $(L, L)$ be the weights of a head on a chain, $t = qk^\top/\sqrt d$ the
-# scores, and $H$ the entropy of a row of $A$, averaged over the queries. Then $e^H$ counts the keys that a query looks
-# at: it is $L$ for uniform weights, and 1 if a single key gets all the weight. The table shows seven numbers for each
-# head. Look at how much the 64 heads differ. The last two numbers are the exponents that decide how well plain features
-# can do (lesson 11).
+# We describe a head by a few numbers. Let $A$ $(L, L)$ be its weights on a chain, $t = qk^\top/\sqrt d$ the scores, and
+# $H$ the entropy of a row of $A$, averaged over the queries. Then $e^H$ counts the keys that a query looks at: it is
+# $L$ for uniform weights, and 1 if a single key gets all the weight. See how much the 64 heads differ.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 HEADS = {
@@ -187,10 +186,11 @@ LABELS = {
     "exponent": "mean exponent ‖q' + k'‖²",
     "exponent, centred": "mean exponent after centring",
 }
-print("the 64 heads on 24 chains          median  smallest to largest")
-for name, label in LABELS.items():
-    x = HEADS[name]
-    print(f"{label:34} {np.median(x):7.2f} {x.min():10.2f} to {x.max():.2f}")
+with fold("Seven numbers of each head: median, smallest to largest"):
+    print("the 64 heads on 24 chains          median  smallest to largest")
+    for name, label in LABELS.items():
+        x = HEADS[name]
+        print(f"{label:34} {np.median(x):7.2f} {x.min():10.2f} to {x.max():.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 q, k, v = data.antibody_heads()  # (6, 2, 122, 64): six heads, two chains
@@ -236,20 +236,21 @@ show(
 
 # %% tags=["answer"]
 U, sizes, V = np.linalg.svd(A)
-print(
-    "normalised error of the output, pembrolizumab\nhead     "
-    + "  ".join(f"{name:>6}" for name in NAMES)
-)
-for rank in (8, 32):
-    best = U[..., :rank] * sizes[..., None, :rank] @ V[..., :rank, :]
-    errors = compare.normalised_error(best @ v, A @ v, v)[:, 1]  # on pembrolizumab
-    print(f"rank {rank:2}: " + "  ".join(f"{x:.4f}" for x in errors))
 all_64 = HEADS["error of rank 32"]
 print(f"rank 32, all 64 heads: median {np.median(all_64):.3f}, largest {all_64.max():.3f}")
+with fold("Six heads, rank 8 and 32"):
+    print(
+        "normalised error of the output, pembrolizumab\nhead     "
+        + "  ".join(f"{name:>6}" for name in NAMES)
+    )
+    for rank in (8, 32):
+        best = U[..., :rank] * sizes[..., None, :rank] @ V[..., :rank, :]
+        errors = compare.normalised_error(best @ v, A @ v, v)[:, 1]  # on pembrolizumab
+        print(f"rank {rank:2}: " + "  ".join(f"{x:.4f}" for x in errors))
 
 # %% [markdown] tags=["answer"]
-# It is about a hundredth or less in each of the six heads. Over all 64 heads it is 0.007 in the median and 0.191 in the
-# worst.
+# It is about a hundredth or less, in the median over all 64 heads as in each of these six. In the worst of the 64 it is
+# about a fifth.
 
 # %% [markdown]
 # **Rank does not forbid 32 features that follow most of the 64 heads almost exactly.** But the best matrix is computed
@@ -339,10 +340,8 @@ def of_moments(m, draw, sample):
 
 
 # %% [markdown]
-# `python -m tools.record.curve` runs these very functions in the model and writes the record. Each row of the next
-# table is a method. Compare the perplexities first. Where directions are drawn, you also see the smallest and the
-# largest of three draws. The next column says by how much the mean of $\ln P$ is lower than with exact attention, with
-# its standard error over the 24 chains, and the last is the top-1 accuracy on the 702 hidden residues.
+# `python -m tools.record.curve` runs these very functions in the model and writes the record. Where directions are
+# drawn, it takes the mean of three draws.
 #
 # **Before you run this:** a chain has about 115 letters. With 1,024 features in each head, nine for each letter, does
 # the Performer do better than a window of 33 keys?
@@ -376,45 +375,60 @@ def listed(names, than="exact"):
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 asked_again("FAVOR+", "FAVOR+", 1024, published(1024, 0))
-baselines = ["exact", "mean(V)", "by place", "window of 33", "window and mean(V)"]
-maps = [("ELU + 1", 64), ("ReLU", 64), ("Taylor", 65)]
-listed([(name, 0) for name in baselines] + maps + [("FAVOR+", m) for m in (64, 256, 1024)])
-print(
-    f"FAVOR+ 256 in 16 heads at random, the rest exact: {np.mean(SOME):.2f}, mean of three orders"
-)
+
+
+def few(names):
+    """Perplexities alone, the mean over the draws."""
+    print("method              features   perplexity")
+    for method, m in names:
+        label = method.replace("by place", "by position")
+        print(f"{label:20} {m or '':>7} {perplexity(method, m).mean():12.2f}")
+
+
+few([("exact", 0), ("window of 33", 0), ("by place", 0), ("FAVOR+", 1024), ("mean(V)", 0)])
+with fold("All methods, with the loss in ln P over exact, ± its standard error over the 24 chains"):
+    baselines = ["exact", "mean(V)", "by place", "window of 33", "window and mean(V)"]
+    maps = [("ELU + 1", 64), ("ReLU", 64), ("Taylor", 65)]
+    listed([(name, 0) for name in baselines] + maps + [("FAVOR+", m) for m in (64, 256, 1024)])
+    print(
+        f"FAVOR+ 256 in 16 heads at random, the rest exact: {np.mean(SOME):.2f}, mean of three orders"
+    )
 
 # %% [markdown] tags=["answer"]
-# No, it does far worse: its perplexity is 3.90, and with the window it is 1.82. With 64 features the Performer is not
-# far from mean(V), and neither is ELU + 1.
+# No, it does far worse: its perplexity is more than twice the window's. With 64 features the Performer is not far from
+# mean(V), and neither is ELU + 1.
 
 # %% [markdown]
 # **With 1,024 features in each head FAVOR+ is no better than attention by position, which never looks at the chain.**
 # We had to replace all heads to see this: with 256 features in a quarter of the heads, and softmax in the others, the
-# perplexity is 1.63. The Performer paper goes on training after the replacement. We do this in section 8.
+# perplexity hardly rises. The Performer paper goes on training after the replacement. We do this in section 8. First:
+# could we have known?
 #
 # ## 4. Could we have predicted this?
 #
 # A weight estimated from $m$ positive features has the relative variance $(e^{\|z\|^2} - 1)/m$, where $z = q' + k'$ is
 # the sum of the scaled query and key. `attention.relative_variance` is the mean of this over all pairs, and on
-# synthetic data it predicted where features would work (lesson 11). Would it have warned us here? The table lists our
-# six heads. Look first at the size of the relative variance, given as a power of ten, and then at how few pairs it
-# comes from: the last column counts how many of them, the largest first, make up half of it.
+# synthetic data it predicted where features would work (lesson 11). Would it have warned us here? We compute it for our
+# six heads, and count how many pairs, the largest first, make up half of it.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 x, y = q[:, 1] * d**-0.25, k[:, 1] * d**-0.25  # pembrolizumab: (6, 122, 64)
 exponent = ((x[:, :, None] + y[:, None]) ** 2).sum(axis=-1).reshape(6, -1)  # ‖z‖² of all pairs
-print("head   mean ‖z‖²   log10 of relative variance, m = 1,024   pairs that make up half of it")
-for name, z, size in zip(
-    NAMES, exponent, attention.relative_variance(q[:, 1], k[:, 1], 1024), strict=True
-):
-    part = np.cumsum(np.sort(np.exp(z))[::-1])
-    half = 1 + np.searchsorted(part, part[-1] / 2)
-    print(f"{name} {z.mean():10.1f} {np.log10(size):25.1f} {half:25} of {L * L}")
+with fold("Relative variance in six heads"):
+    print(
+        "head   mean ‖z‖²   log10 of relative variance, m = 1,024   pairs that make up half of it"
+    )
+    for name, z, size in zip(
+        NAMES, exponent, attention.relative_variance(q[:, 1], k[:, 1], 1024), strict=True
+    ):
+        part = np.cumsum(np.sort(np.exp(z))[::-1])
+        half = 1 + np.searchsorted(part, part[-1] / 2)
+        print(f"{name} {z.mean():10.1f} {np.log10(size):25.1f} {half:25} of {L * L}")
 
 # %% [markdown]
-# Even in the most favourable head the formula asks for millions of times as many directions as we have. **In each of
-# the six heads, on one chain, at most five of 14,884 pairs make up half of the mean relative variance.** They are the
-# pairs with the longest $z$, and about the other pairs the number says little.
+# It would: even in the most favourable head the formula asks for millions of times as many directions as we have. **In
+# each of the six heads, on one chain, at most five of 14,884 pairs make up half of the mean relative variance.** They
+# are the pairs with the longest $z$, and about the other pairs the number says little.
 #
 # Does it at least put the heads in the right order? Lesson 11 predicts the normalised error of an output as half the
 # relative variance of a weight, divided by $\operatorname{Var}(t)$. It is half, because the part of the error that all
@@ -425,20 +439,23 @@ for name, z, size in zip(
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 log = (HEADS["ln of mean e^exponent"] - np.log(2 * 1024 * HEADS["Var(t)"])) / np.log(10)
 measured = HEADS["FAVOR+ 1024"]
-print(f"FAVOR+, m = 1,024: predicted normalised error 10^{log.min():.1f} to 10^{log.max():.1f},")
-print(
-    f"measured {measured.min():.2f} to {measured.max():.2f}, below 1 in {(measured < 1).sum()} heads;",
-    end=" ",
-)
-print(f"rank correlation {spearmanr(log, measured).statistic:.2f}")
+with fold("Predicted and measured errors of 64 heads"):
+    print(
+        f"FAVOR+, m = 1,024: predicted normalised error 10^{log.min():.1f} to 10^{log.max():.1f},"
+    )
+    print(
+        f"measured {measured.min():.2f} to {measured.max():.2f}, below 1 in {(measured < 1).sum()} heads;",
+        end=" ",
+    )
+    print(f"rank correlation {spearmanr(log, measured).statistic:.2f}")
 
 # %% [markdown]
-# The predicted order resembles the measured one a little, with a rank correlation of 0.42. The predicted sizes mean
-# nothing: how can we predict errors up to $10^{29}$ and measure at most 1.70? The variance of a weight is exact, but
-# the step from there to the output, which is a ratio, is only a first-order approximation. Positive weights divided by
-# their sum give an average of the values, whatever the weights are, so no error can be larger than the largest distance
-# between two values. Far below 1, `relative_variance` promises an estimate near its mean. Above 1 it says only one
-# thing: *measure*.
+# The predicted order resembles the measured one a little. The predicted sizes mean nothing: how can we predict errors
+# up to $10^{29}$ and measure at most 1.70? The variance of a weight is exact, but the step from there to the output,
+# which is a ratio, is only a first-order approximation. Positive weights divided by their sum give an average of the
+# values, whatever the weights are, so no error can be larger than the largest distance between two values. Far below 1,
+# `relative_variance` promises an estimate near its mean. Above 1 it says only one thing: *measure*. But a formula that
+# names what is wrong, a long $z$, also names what to repair.
 #
 # ## 5. Repair with two moments of the data
 #
@@ -457,32 +474,42 @@ def centred(attend):
 
 
 # %% [markdown]
-# The table is laid out as in section 3. Without a causal mask, features save multiplications only below $m = L/2$,
-# which is about 60 here; rows with more features show what they could do on longer chains.
+# Without a causal mask, features save multiplications only below $m = L/2$, which is about 60 here; rows with more
+# features show what they could do on longer chains.
 #
 # **Before you run this:** 1,024 features as published left a perplexity of about 4. A shift of the keys is a change of
 # one line, and in the median over the heads it lowers the mean exponent from 17 to 13 (section 2). Is this enough to
 # bring the perplexity below 3?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-drawn = [("FAVOR+", m) for m in (64, 256, 1024)] + [("centred", m) for m in (64, 256, 1024)]
-drawn += [("dense", m) for m in (64, 128, 256, 512, 1024)]
-without = [
-    ("Taylor", 65),
-    ("Taylor, centred", 65),
-    ("Taylor, centred", 2145),
-    ("window and mean(V)", 0),
-]
-listed(drawn + without)
+few(
+    [
+        ("FAVOR+", 1024),
+        ("centred", 1024),
+        ("dense", 256),
+        ("dense", 1024),
+        ("window and mean(V)", 0),
+    ]
+)
+with fold("All sizes, and methods without random features"):
+    drawn = [("FAVOR+", m) for m in (64, 256, 1024)] + [("centred", m) for m in (64, 256, 1024)]
+    drawn += [("dense", m) for m in (64, 128, 256, 512, 1024)]
+    without = [
+        ("Taylor", 65),
+        ("Taylor, centred", 65),
+        ("Taylor, centred", 2145),
+        ("window and mean(V)", 0),
+    ]
+    listed(drawn + without)
 
 # %% [markdown] tags=["answer"]
-# Yes, the shift of the keys alone brings the perplexity down from 3.90 to 2.04.
+# Yes, the shift of the keys alone about halves it.
 
 # %% [markdown]
 # Every head has means of its own, and with plain features the variance grows with the exponential of their square.
 # **Centring alone recovers more than half of what FAVOR+ loses, and 256 dense features do as well as 1,024 centred
-# ones.** Taylor's $1 + t$ about the mean key, with 65 features and no randomness, does as well as 128 dense features.
-# And even 1,024 dense features are no better than a window with mean(V).
+# ones.** Yet Taylor's $1 + t$ about the mean key, with 65 features and no randomness, does as well as 128 dense
+# features. And even 1,024 dense features are no better than a window with mean(V). What stands in the way?
 #
 # ## 6. Two parts of an error: bias and variance
 #
@@ -494,9 +521,8 @@ listed(drawn + without)
 # \underbrace{\mathbb{E}\,\|\hat o - \mathbb{E}\,\hat o\|^2}_{\text{variance}} .$$
 #
 # The bias of a head is the error that all draws have in common. Both parts were measured in each head, on eight of the
-# chains, with eight draws. The mean of eight draws still contains an eighth of the variance, which was subtracted.
-# For each method the table shows the whole error and the squared bias of the median head, both divided by the squared
-# error of mean(V), and the perplexity of the model.
+# chains, with eight draws. (The mean of eight draws still contains an eighth of the variance, which was subtracted.)
+# They are divided by the squared error of mean(V).
 #
 # **Before you run this:** sort the methods by the whole error, or by the squared bias alone. Which of the two orders
 # agrees better with the order of their perplexities? Remember that the model adds up the outputs of many heads.
@@ -514,21 +540,6 @@ for method, m in PAIRS:
             np.median(HEADS[f"{method} {m}{part}"]) for part in ("", ", bias")
         )
     ppl[method, m] = perplexity(method, m).mean()
-print("normalised, median of 64 heads         error    bias²   perplexity")
-for method, m in PAIRS:
-    print(
-        f"{method:20} {m or '':>6} {total[method, m]:16.2f} {bias[method, m]:8.2f} {ppl[method, m]:12.2f}"
-    )
-above = (HEADS["dense 256"] > 1).sum()
-print(f"heads in which 256 dense features have a larger error than mean(V): {above} of 64")
-for label, part in (("error", total), ("bias²", bias)):
-    orders = [
-        spearmanr([part[pair] for pair in of], [ppl[pair] for pair in of]).statistic
-        for of in (PAIRS, DRAWN)
-    ]
-    print(
-        f"rank correlation of perplexity with {label:6} {orders[0]:.2f}, drawn features only {orders[1]:.2f}"
-    )
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True)
@@ -567,57 +578,88 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The order by the squared bias agrees better: its rank correlation with perplexity is 0.89, and with the whole error it
-# is 0.56.
+# The order by the squared bias agrees better.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+with fold("Sixteen methods: error, bias and perplexity"):
+    print("normalised, median of 64 heads         error    bias²   perplexity")
+    for method, m in PAIRS:
+        print(
+            f"{method:20} {m or '':>6} {total[method, m]:16.2f} {bias[method, m]:8.2f} {ppl[method, m]:12.2f}"
+        )
+    above = (HEADS["dense 256"] > 1).sum()
+    print(f"heads in which 256 dense features have a larger error than mean(V): {above} of 64")
+    for label, part in (("error", total), ("bias²", bias)):
+        orders = [
+            spearmanr([part[pair] for pair in of], [ppl[pair] for pair in of]).statistic
+            for of in (PAIRS, DRAWN)
+        ]
+        print(
+            f"rank correlation of perplexity with {label:6} {orders[0]:.2f}, drawn features only {orders[1]:.2f}"
+        )
 
 # %% [markdown]
 # **Over 16 methods of attention, perplexity has a rank correlation of 0.89 with the squared bias of the median head,
-# and of 0.56 with its whole error.** Over the drawn features alone the two numbers are 0.97 and 0.78. The whole error
-# misleads: 256 dense features are *worse* than mean(V) in most heads, and yet the perplexity is about 2 with them and
-# 10 with mean(V). In this model bias hurts more than noise. This is not a law. At equal bias, methods without noise
-# still do better: with a bias² of 0.61 to 0.66 the window has a perplexity of 1.82 and Taylor's $1 + t$ one of 2.24,
-# while 1,024 features of FAVOR+ have 3.90 and 64 centred ones 3.24. And it matters *which* part of an output is wrong:
-# the window has more bias than Taylor features of degree 2, and does better.
+# and of 0.56 with its whole error.** Over the drawn features alone, bias is ahead as well. The whole error misleads:
+# 256 dense features are *worse* than mean(V) in most heads, and yet the model's perplexity with them is a fifth of that
+# with mean(V). In this model bias hurts more than noise.
 #
-# The usual cure for noise is to *shrink* an estimate towards something safe, which trades noise for bias. Take $p$
-# times the features plus $1 - p$ times mean(V), with the $p$ of each head that minimises the error of its output on the
+# This is not a law. At about equal bias, methods without noise still do better: the window and Taylor's $1 + t$ have a
+# lower perplexity than 1,024 features of FAVOR+ and than 64 centred ones. And it matters *which* part of an output is
+# wrong: the window has more bias than Taylor features of degree 2, and does better.
+#
+# ### The usual cure for noise
+#
+# To reduce noise, one *shrinks* an estimate towards something safe, which trades noise for bias. Take $p$ times the
+# features plus $1 - p$ times mean(V), with the $p$ of each head that minimises the error of its output on the
 # calibration chains.
 #
 # **Before you run this:** shrunk in this way, each head has a smaller error where its $p$ was fitted. Does the
 # perplexity of the model fall, or does it rise?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-ways = [("FAVOR+", 1024), ("FAVOR+ and mean(V)", 1024), ("dense", 64), ("dense and mean(V)", 64)]
-listed(ways)
+few([("FAVOR+", 1024), ("FAVOR+ and mean(V)", 1024), ("dense", 64), ("dense and mean(V)", 64)])
+with fold("The loss in ln P"):
+    ways = [
+        ("FAVOR+", 1024),
+        ("FAVOR+ and mean(V)", 1024),
+        ("dense", 64),
+        ("dense and mean(V)", 64),
+    ]
+    listed(ways)
 
 # %% [markdown] tags=["answer"]
-# It rises, from 3.90 to 6.45 with FAVOR+ and from 2.67 to 4.97 with dense features.
+# It rises, with both kinds of features by more than half.
 
 # %% [markdown]
 # Each head has a smaller error where its mixture was fitted, and yet the model gets worse, so this error is the wrong
 # thing to minimise. But noise is not harmless either. If we average the outputs of several draws, we reduce the noise
 # and leave the bias as it is, while a single draw of more directions reduces both. The relative variance of section 4
-# also deserves a second chance: is its order of the 64 heads closer to the order of their bias than to that of their
-# whole error?
+# also deserves a second chance: does it order the heads by their bias?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 ABLATION = table("ablation")
 averaged = {row["way"]: float(row["ln P less exact"]) for row in ABLATION}
 single = {m: perplexity("FAVOR+", m, column="ln P less exact").mean() for m in (64, 256)}
 gains = [averaged["mean of 8 outputs of FAVOR+, 64"] - single[64], single[256] - single[64]]
-print("FAVOR+, gain in mean ln P over one draw of 64 directions")
-print(f"mean of the outputs of 8 draws of 64: {gains[0]:.2f}")
-print(f"one draw of 256:                      {gains[1]:.2f}")
-print("\nrank correlation of relative variance   with error   with bias²")
-for m in (64, 256, 1024):
-    variance = HEADS["ln of mean e^exponent"]
-    orders = (spearmanr(variance, HEADS[f"FAVOR+ {m}{part}"]).statistic for part in ("", ", bias"))
-    print(f"64 heads, FAVOR+, m = {m:4} {'':14}" + "".join(f"{order:12.2f}" for order in orders))
+with fold("Averaging or more directions, and the order of the heads"):
+    print("FAVOR+, gain in mean ln P over one draw of 64 directions")
+    print(f"mean of the outputs of 8 draws of 64: {gains[0]:.2f}")
+    print(f"one draw of 256:                      {gains[1]:.2f}")
+    print("\nrank correlation of relative variance   with error   with bias²")
+    for m in (64, 256, 1024):
+        variance = HEADS["ln of mean e^exponent"]
+        orders = (
+            spearmanr(variance, HEADS[f"FAVOR+ {m}{part}"]).statistic for part in ("", ", bias")
+        )
+        print(
+            f"64 heads, FAVOR+, m = {m:4} {'':14}" + "".join(f"{order:12.2f}" for order in orders)
+        )
 
 # %% [markdown]
-# Averaging the outputs of eight draws of 64 directions gains 0.27 in mean $\ln P$. A single draw of half as many
-# directions, 256, gains 0.44, with more noise than the average and less bias. And `relative_variance` orders the *bias*
-# of the heads well, with a rank correlation near 0.8 at every $m$.
+# Averaging the outputs of eight draws of 64 directions helps the model. A single draw of half as many directions, 256,
+# helps it more, with more noise than the average and less bias. And `relative_variance` does order the *bias* of the
+# heads well, with a rank correlation near 0.8 at every $m$. So we want features with little bias. Can they be learned?
 #
 # ## 7. Train the directions
 #
@@ -638,8 +680,7 @@ for m in (64, 256, 1024):
 # norm.
 #
 # Let us train one head, 0.5, for a few seconds on one chain, the heavy chain of trastuzumab, and test it on another,
-# pembrolizumab's. For comparison the table has dense directions as drawn, directions trained on the 96 training chains,
-# and mean(V).
+# pembrolizumab's.
 #
 # **Before you run this:** on pembrolizumab, will 64 directions that were trained on trastuzumab alone be as close to
 # softmax as 64 that were trained on 96 chains, none of them from pembrolizumab?
@@ -668,14 +709,20 @@ DIRECTIONS = {
     "64 trained on this chain": np.asarray(learned["W"]),
     "64 trained on 96 chains": antibody.directions()[0, 5],
 }
-print(f"KL of head {NAMES[h]}            trastuzumab   pembrolizumab")
-for name, of in DIRECTIONS.items():
-    kl = [
-        antibody.divergence(*compare.with_weight_column(q[h, c], k[h, c]), of)[0] for c in range(2)
-    ]
-    print(f"{name:26} {kl[0]:9.2f} {kl[1]:14.2f}")
-nothing = [(A[h, c] * np.log(A[h, c] * L)).sum() / L for c in range(2)]
-print(f"{'mean(V)':26} {nothing[0]:9.2f} {nothing[1]:14.2f}")
+for name in ("64 trained on this chain", "64 trained on 96 chains"):
+    keys = compare.with_weight_column(q[h, 1], k[h, 1])
+    kl = antibody.divergence(*keys, DIRECTIONS[name])[0]
+    print(f"{name.replace('this chain', 'trastuzumab'):26} KL on pembrolizumab {kl:.2f}")
+with fold("KL of head 0.5 on both chains"):
+    print(f"KL of head {NAMES[h]}            trastuzumab   pembrolizumab")
+    for name, of in DIRECTIONS.items():
+        kl = [
+            antibody.divergence(*compare.with_weight_column(q[h, c], k[h, c]), of)[0]
+            for c in range(2)
+        ]
+        print(f"{name:26} {kl[0]:9.2f} {kl[1]:14.2f}")
+    nothing = [(A[h, c] * np.log(A[h, c] * L)).sum() / L for c in range(2)]
+    print(f"{'mean(V)':26} {nothing[0]:9.2f} {nothing[1]:14.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 six = {"1,024 dense": [], "64 trained on 96 chains": []}
@@ -683,13 +730,14 @@ for i, (block, head) in enumerate(tuple(map(int, name.split("."))) for name in N
     W_1024 = projections.orthogonal(np.random.default_rng([1, i]), 1024, d)
     six["1,024 dense"].append(compare.fitted_directions(W_1024, q[i, 0], k[i, 0]))
     six["64 trained on 96 chains"].append(antibody.directions()[block, head])
-for c, chain in enumerate(("trastuzumab", "pembrolizumab")):
-    print(f"KL on {chain:21}" + "".join(f"{name:>6}" for name in NAMES))
-    keys, rows = compare.with_weight_column(q[:, c], k[:, c]), []
-    for name, of in six.items():
-        rows.append(antibody.divergence(*keys, np.stack(of))[0])
-        print(f"    {name:23}" + "".join(f"{value:6.2f}" for value in rows[-1]))
-    print(f"    trained ones closer in {(rows[1] < rows[0]).sum()} of 6 heads")
+with fold("KL of six heads on both chains"):
+    for c, chain in enumerate(("trastuzumab", "pembrolizumab")):
+        print(f"KL on {chain:21}" + "".join(f"{name:>6}" for name in NAMES))
+        keys, rows = compare.with_weight_column(q[:, c], k[:, c]), []
+        for name, of in six.items():
+            rows.append(antibody.divergence(*keys, np.stack(of))[0])
+            print(f"    {name:23}" + "".join(f"{value:6.2f}" for value in rows[-1]))
+        print(f"    trained ones closer in {(rows[1] < rows[0]).sum()} of 6 heads")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(12, 4.6))
@@ -712,18 +760,18 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# No, in this head directions trained on one chain fit another less well. On pembrolizumab their KL is 0.30, compared
-# with 0.08 for directions trained on 96 chains.
+# No, in this head directions trained on one chain fit another less well: their KL on pembrolizumab is almost four times
+# as large.
 
 # %% [markdown]
 # **On pembrolizumab 64 directions trained on 96 chains are closer to softmax than 1,024 drawn ones, in each of our six
 # heads.** On trastuzumab, from which the drawn ones have their moments, they are closer in five.
 #
+# ### All 64 heads
+#
 # Head 0.5 is an easy one. `python -m tools.record.directions` trained all 64 heads in the same way, on the 96 chains,
-# in minutes on two cores. Each head is trained independently of the others, and no weight of the model changes. Each
-# row of the next table is one number of directions and a seed. Look at the last two columns, the
-# perplexity and the fall of mean $\ln P$. The two columns before show the KL, averaged over the heads, at the start and
-# at the end of the training.
+# in minutes on two cores, with two seeds. Each head is trained independently of the others, and no weight of the model
+# changes.
 #
 # **Before you run this:** 64 dense directions had a perplexity of 2.67, and softmax has 1.58. Will 32 trained
 # directions come closer to softmax than the window with mean(V), which has 1.73?
@@ -731,15 +779,6 @@ show(
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 asked_again("trained", "trained", 64, antibody.attend_trained)
 TRAINED = table("trained")
-print(
-    "all 64 heads trained     m   seed   KL at start, at end   perplexity   mean ln P below exact's"
-)
-for row in TRAINED:
-    kl = f"{float(row['KL at the start']):.2f} {float(row['KL at the end']):8.2f}"
-    less = f"{-float(row['ln P less exact']):.3f} ± {float(row['error of ln P less exact']):.3f}"
-    print(f"{row['m']:>26} {row['seed']:>5} {kl:>20} {float(row['perplexity']):12.2f} {less:>23}")
-less = [-float(row["ln P less exact"]) for row in TRAINED if row["m"] != "16"]
-print(f"the four rows with 32 or 64 directions lose {np.mean(less):.3f} on average")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, ax = plt.subplots(figsize=(9, 5.4))
@@ -786,13 +825,29 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# Yes, with 32 trained directions the perplexity is 1.59 to 1.61.
+# Yes, with 32 trained directions the perplexity is 1.59 and 1.61 on the two seeds.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+with fold("Each number of directions and seed: KL, perplexity and the loss in ln P"):
+    print(
+        "all 64 heads trained     m   seed   KL at start, at end   perplexity   mean ln P below exact's"
+    )
+    for row in TRAINED:
+        kl = f"{float(row['KL at the start']):.2f} {float(row['KL at the end']):8.2f}"
+        less = (
+            f"{-float(row['ln P less exact']):.3f} ± {float(row['error of ln P less exact']):.3f}"
+        )
+        print(
+            f"{row['m']:>26} {row['seed']:>5} {kl:>20} {float(row['perplexity']):12.2f} {less:>23}"
+        )
+    less = [-float(row["ln P less exact"]) for row in TRAINED if row["m"] != "16"]
+    print(f"the four rows with 32 or 64 directions lose {np.mean(less):.3f} on average")
 
 # %% [markdown]
-# **With 32 or 64 trained directions in each head, the mean $\ln P$ of the test residues falls by about 0.01.** There
-# are four such results, with 32 or 64 directions and two seeds. Each is within two of its standard errors of no loss,
-# but all four lose. With 16 directions the loss is clear. Between plain FAVOR+ and these results neither the model nor
-# the function `favor_attention` has changed, only $W$, a shift of the keys and one more coordinate.
+# **With 32 or 64 trained directions in each head, the mean $\ln P$ of the test residues falls by about 0.01.** Each of
+# these four results is within two of its standard errors of no loss, but all four lose. With 16 directions the loss is
+# clear. Between plain FAVOR+ and these results neither the model nor the function `favor_attention` has changed, only
+# $W$, a shift of the keys and one more coordinate.
 #
 # Is it the lemma of lesson 09 that helps, or the start from moments? An *ablation* takes both away. *Plain
 # exponentials* are the features $e^{\omega^\top q'}$ and $e^{\omega^\top k' + b}$, without $-\|k'\|^2/2$, trained for
@@ -802,27 +857,29 @@ show(
 # features, or with a smaller one?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-print("64 features, all heads          seed   KL per head   perplexity")
-for row in ABLATION:
-    if row["KL"] and "away" not in row["way"]:
-        print(f"{row['way']:30} {row['seed']:>5} {row['KL']:>13} {float(row['perplexity']):12.2f}")
+with fold("64 features, all heads, by seed"):
+    print("64 features, all heads          seed   KL per head   perplexity")
+    for row in ABLATION:
+        if row["KL"] and "away" not in row["way"]:
+            print(
+                f"{row['way']:30} {row['seed']:>5} {row['KL']:>13} {float(row['perplexity']):12.2f}"
+            )
 
 # %% [markdown] tags=["answer"]
-# With a smaller one: on both seeds their KL is 0.180 and 0.181, compared with 0.302, and the perplexity is about the
-# same.
+# With a smaller one: on both seeds it is about three fifths of the other. The perplexity is about the same.
 
 # %% [markdown]
 # What random features contributed is the form, exponentials of projections divided by their sum, and not their
 # distribution. Once $W$ is trained, we need neither the factor $e^{-\|k'\|^2/2}$ that makes drawn features unbiased nor
-# a start from moments.
+# a start from moments. But the paper trained something else: the model.
 #
 # ## 8. Fine-tune the whole model
 #
 # The Performer paper replaces the attention and then *fine-tunes* the whole model, so that it learns to live with its
 # features. `python -m tools.record.tuning` did this on the 96 training chains, with 64 features in each head. It also
-# fine-tuned the model with softmax, because the data alone might help. Follow each row from left to right as the steps
-# go on. A method is judged on its *own W*, with which its weights were trained, or on a *fresh W* that no run has seen.
-# A range covers two runs and, where $W$ is fresh, also three draws in the first and the last column.
+# fine-tuned the model with softmax, because the data alone might help. A method is judged on its *own W*, with which
+# its weights were trained, or on a *fresh W* that no run has seen. A range covers two runs and, where $W$ is fresh,
+# also three draws at the start and at the end.
 #
 # **Before you run this:** 80 steps change all 26 million parameters. Do they get the plain Performer further than the
 # trained directions, which changed none?
@@ -830,48 +887,57 @@ for row in ABLATION:
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 TUNED = table("tuning")
 STEPS = sorted({int(row["steps"]) for row in TUNED})
-print("perplexity after n steps, n =  " + "".join(f"{n:>14}" for n in STEPS))
 LINES = list(dict.fromkeys((row["way"], row["W"].split()[0]) for row in TUNED))
-for method, own in LINES:
+ENDS = (0, STEPS[-1])
+
+
+def row(method, own, steps):
+    """A line: the perplexity after so many steps, the least and the greatest."""
     line = []
-    for n in STEPS:
+    for n in steps:
         runs = [row for row in TUNED if (row["way"], int(row["steps"])) == (method, n)]
         values = [float(row["perplexity"]) for row in runs if row["W"].startswith(own)]
-        line.append(
-            f"{min(values):.2f} to {max(values):.2f}"
-            if max(values) > min(values)
-            else f"{values[0]:.2f}"
-        )
+        low, high = (f"{x:.2f}" for x in (min(values), max(values)))
+        line.append(f"{low} to {high}" if low != high else low)
     label = method + {"own": ", own W", "fresh": ", fresh W", "none": ""}[own]
     print(f"{label:30}" + "".join(f"{cell:>14}" for cell in line))
-trained_for = int(TRAINED[0]["steps"])
-print(
-    f"trained directions had {trained_for:,} steps of one chain; tuning, of eight: {8 * STEPS[-1]}"
-)
-print(f"after {STEPS[-1]} steps, ln P less that of exact attention, each run:")
-for method in ("softmax", "trained, kept"):
-    ends = [row for row in TUNED if row["way"] == method and int(row["steps"]) == STEPS[-1]]
-    each = [f"{float(row['ln P less exact']):.2f} ± {float(row['its error']):.2f}" for row in ends]
-    print(f"{method:30}" + "   ".join(each))
+
+
+print("perplexity                       before   after 80 steps")
+for method, own in LINES[1:]:
+    row(method, own, ENDS)
+with fold("All steps, softmax too, and the loss in ln P"):
+    print("perplexity after n steps, n =  " + "".join(f"{n:>14}" for n in STEPS))
+    for method, own in LINES:
+        row(method, own, STEPS)
+    trained_for = int(TRAINED[0]["steps"])
+    print(
+        f"trained directions had {trained_for:,} steps of one chain; tuning, of eight: {8 * STEPS[-1]}"
+    )
+    print(f"after {STEPS[-1]} steps, ln P less that of exact attention, each run:")
+    for method in ("softmax", "trained, kept"):
+        ends = [row for row in TUNED if row["way"] == method and int(row["steps"]) == STEPS[-1]]
+        each = [
+            f"{float(row['ln P less exact']):.2f} ± {float(row['its error']):.2f}" for row in ends
+        ]
+        print(f"{method:30}" + "   ".join(each))
 
 # %% [markdown] tags=["answer"]
-# No, the plain Performer recovers quickly, but only to 2.3 on its own $W$, and the trained directions had 1.59 without
-# any fine-tuning.
+# No, the plain Performer recovers quickly, but not to what the trained directions had without any fine-tuning.
 
 # %% [markdown]
 # **In 80 steps at one learning rate, the plain Performer goes from a perplexity of 10 to 2.3 on its own $W$, and is
-# still improving.** On fresh draws it is between 3.9 and 5.4. Redrawn at every step, it ends between 3.15 and 3.57 on
-# any draw. We did not try more steps, and the trained directions had seen 1,600 chains, the Performer only 640. At this
+# still improving.** On fresh draws it does much worse; redrawn at every step, it works with any draw, at a perplexity
+# above 3. We did not try more steps, and the trained directions had seen 1,600 chains, the Performer only 640. At this
 # rate, which was chosen for plain FAVOR+, further steps harm the trained directions a little, and perhaps the model
-# with softmax.
+# with softmax. So training the directions is enough here. Is it needed?
 #
 # ## 9. Try a window first
 #
 # Stronger than a window with mean(V) is one with a *mean key* for all other keys, in one denominator (lesson 14). A
-# direction costs what two keys cost, so 64 keys per query pay for 32 directions. Compare the last three rows.
+# direction costs what two keys cost, so 64 keys per query pay for 32 directions.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-print("                              keys per query   perplexity   mean ln P below exact's")
 lengths = np.array([len(chain) + 2 for chain in TEST])
 
 
@@ -886,67 +952,78 @@ ROWS = [
     if row["way"] == "near and mean key" and int(row["band"]) > 8
 ]
 ROWS += [(f"32 trained, seed {row['seed']}", 64, row) for row in TRAINED if row["m"] == "32"]
-for label, keys, row in ROWS:
-    less = f"{-float(row['ln P less exact']):.3f} ± {float(row['error of ln P less exact']):.3f}"
-    print(f"{label:30}{keys:14.0f}{float(row['perplexity']):13.2f}{less:>26}")
+print("                              keys per query   perplexity")
+for label, keys, row in ROWS[-3:]:
+    print(f"{label:30}{keys:14.0f}{float(row['perplexity']):13.2f}")
+with fold("Narrower windows, and the loss in ln P"):
+    print("                              keys per query   perplexity   mean ln P below exact's")
+    for label, keys, row in ROWS:
+        less = (
+            f"{-float(row['ln P less exact']):.3f} ± {float(row['error of ln P less exact']):.3f}"
+        )
+        print(f"{label:30}{keys:14.0f}{float(row['perplexity']):13.2f}{less:>26}")
 wide, *seeds = (row for _, _, row in ROWS[-3:])
 for row in seeds:  # nearer to each other than the standard error of either
     apart = abs(float(row["ln P less exact"]) - float(wide["ln P less exact"]))
     assert apart < min(float(x["error of ln P less exact"]) for x in (row, wide))
 
 # %% [markdown]
-# **In this model an untrained window of 75 keys and a mean key cannot be told from 32 trained directions of its cost:
-# the losses differ by less than their standard errors.** This window covers about half of these chains, and
+# **In this model an untrained window of 75 keys and a mean key cannot be told from 32 trained directions of its cost.**
+# Their losses in $\ln P$ differ by less than their standard errors. This window covers about half of these chains, and
 # would cover less of longer ones.
 #
-# Do features gain from a window? The $p$ of each head is fitted as before. Positive numbers in the column on $\ln P$
-# are now worse than the window with mean(V).
+# Do features gain from a window? The $p$ of each head is fitted as before. In the fold, positive numbers in the column
+# on $\ln P$ are now worse than the window with mean(V).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-listed(
-    [
-        ("exact", 0),
-        ("window of 33", 0),
-        ("dense", 64),
-        ("window and dense", 64),
-        ("trained", 64),
-        ("window and trained", 64),
-    ],
-    than="window",
-)
+with fold("A window beside features"):
+    listed(
+        [
+            ("exact", 0),
+            ("window of 33", 0),
+            ("dense", 64),
+            ("window and dense", 64),
+            ("trained", 64),
+            ("window and trained", 64),
+        ],
+        than="window",
+    )
 
 # %% [markdown]
 # Dense directions, here one draw, mixed with a window do better than mean(V) does, by more than twice the standard
 # error. Trained ones gain nothing visible from it.
 #
-# Sometimes we should leave attention alone. Here its own products are 4 % of a block's multiplications, and
+# Sometimes we should leave attention alone. Here its own products are a twenty-fifth of a block's multiplications, and
 # this model knows no more than 512 positions.
 #
-# Were we lucky with the residues? The next table has all eight groups: of dense features the best of three draws, of
-# trained directions the better of two seeds.
+# Were we lucky with the residues? The fold has all eight groups: of dense features the best of three draws, of trained
+# directions the better of two seeds.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 whole = [row for row in CURVE if row["passes"] == "8"]
-print(
-    f"all {whole[0]['residues']} residues       features   perplexity    mean ln P below exact's   top-1"
-)
-for row in whole:
-    below = f"{-float(row['ln P less exact']):.3f} ± {float(row['error of ln P less exact']):.3f}"
-    below = "" if row["way"] == "exact" else below
-    accuracy = int(row["right"]) / int(row["residues"])
+with fold("All eight groups of residues"):
     print(
-        f"{row['way']:24} {row['features'] if row['features'] != '0' else '':>7} {float(row['perplexity']):12.2f} {below:>26} {accuracy:7.1%}"
+        f"all {whole[0]['residues']} residues       features   perplexity    mean ln P below exact's   top-1"
     )
+    for row in whole:
+        below = (
+            f"{-float(row['ln P less exact']):.3f} ± {float(row['error of ln P less exact']):.3f}"
+        )
+        below = "" if row["way"] == "exact" else below
+        accuracy = int(row["right"]) / int(row["residues"])
+        print(
+            f"{row['way']:24} {row['features'] if row['features'] != '0' else '':>7} {float(row['perplexity']):12.2f} {below:>26} {accuracy:7.1%}"
+        )
 
 # %% [markdown]
-# The order stays the same. On all residues the better 64 trained directions lose 0.004 ± 0.008 in mean $\ln P$.
+# The order stays the same, and on all residues the better 64 trained directions lose less than their standard error.
 #
 # ## What is useful, then?
 #
-# In the decoder of lesson 16 and in this model plain features do badly if nothing is trained. Centring and moments help
-# a lot. **In this protein model ($L = 122$, $d = 64$) directions that were trained for the KL of each head keep nearly
-# all that softmax achieves, with $m = 32$ as with 64.** Of these two numbers, only 32 is below $L/2$, where features
-# save work, and there an untrained window with a mean key of the same cost keeps as much.
+# In the decoder of lesson 16 and in this model ($L = 122$, $d = 64$) plain features do badly if nothing is trained.
+# Centring and moments help a lot. **In this protein model directions trained for the KL of each head keep nearly all
+# that softmax achieves, with $m = 32$ as with 64.** Of these two numbers, only 32 is below $L/2$, where features save
+# work, and there an untrained window with a mean key of the same cost keeps as much.
 #
 # The whole course asks whether an answer survives. Here it has, in every head at once, with trained directions as with
 # an untrained window. In the speech model of lesson 18, with 1,500 tokens, trained directions lose nearly every word,
