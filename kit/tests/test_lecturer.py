@@ -150,6 +150,16 @@ def test_a_number_in_this_type_is_printed_by_a_section_that_is_named_beside_it(p
             assert numbers(number) <= known, f"{number} in: {block}"
 
 
+def test_what_the_writer_writes_on_a_slide_is_printed_by_a_section_named_beside_it():
+    said = [block for page in ALL for block in blocks(words_of(page)) if "*Emma " in block]
+    for block in said:
+        cells = [cell for at in sections_in(block) for cell in lesson(at[0]).section(at[1]).cells]
+        written = " ".join(output.text for cell in cells for output in cell.outputs)
+        for sample in re.findall(r"(?<!\*)\*(Emma .+?)\*(?!\*)", block):
+            assert sample in written, sample
+    assert len(said) > 2
+
+
 @each_page
 def test_no_decimal_number_stands_without_its_lesson(page):
     if page in QUIZZES:
@@ -285,7 +295,7 @@ def test_a_page_that_departs_from_its_shape_is_refused_by_name():
     for good, bad, fault in (
         ("## Live\n", "## Alive\n", "no chapter Live"),
         ("| 10 | 4 |", "| 11 | 4 |", "the row at minute 11 should begin at 10"),
-        ("- **minute 60**", "- **minute 62**", "no row of the plan begins at minute 62"),
+        ("- **minute 55**", "- **minute 57**", "no row of the plan begins at minute 57"),
         ("*Say then:*", "*Say:*", "question and answers"),
         ("It prints", "It says", "a live cell"),
         ("**Orthogonal directions gain", "Orthogonal directions gain", "no title .* figure 05.4"),

@@ -36,10 +36,10 @@ def rows(show):
 
 
 def test_a_row_shows_a_table_of_a_lesson_or_of_its_page_whole():
-    (table,) = [slide for slide in slides.talked(rows("table 08 §1")) if slide.kind == "table"]
+    table = next(slide for slide in slides.talked(rows("table 08 §1")) if slide.kind == "table")
     assert table.title == "Directions in the plane"
     assert "<pre" in table.body[0]
-    (table,) = [slide for slide in slides.talked(rows("plan")) if slide.kind == "table"]
+    table = next(slide for slide in slides.talked(rows("plan")) if slide.kind == "table")
     assert table.body[0].count("<tr>") == 1 + len(TALKS[2].rows)
     for show in ("table 05 §2", "picture", "table 08 §1 with words that it lacks"):
         with pytest.raises(ValueError, match=f"minute 3 has no table to show: {show}"):
