@@ -56,10 +56,9 @@ for name, way, attend in (
 # The second line is not English, and the third is about as good as the first. The course is the way from the second
 # line to the third.
 #
-# To see what happens inside, take a larger model. A pretrained model of antibodies reads a protein of 122 symbols and
-# computes 64 matrices of *attention weights*, each in a *head* of its own. A row belongs to the symbol that looks, the
-# *query*, and a column to a symbol it looks at, the *key*. The *output* of a query is the mean of one vector per key,
-# its *value*, with the weights in that row. The figure shows one head three times: with exact attention, with each
+# To see what happens inside, take a larger model, which reads proteins. In the figure each row says which symbols of an
+# antibody one symbol looks at, and how much: these are its *attention weights*. Its output is a mean of one vector per
+# symbol, with the weights of that row. The figure shows the table of one *head* three times: with exact attention, with each
 # symbol described by 256 plain *random features* (lesson 09), and with 64 features trained on other antibodies
 # (lesson 17).
 
@@ -118,15 +117,15 @@ show(
 )
 
 # %% [markdown]
-# In this head, and in three others of six, the output from 256 plain random features is typically further from the
-# exact one than the mean of all values. With 64 trained features its squared error is a tenth of the error of that
-# mean.
+# In this head, and in three of the five others in the fold, the output from 256 plain random features is typically further
+# from the exact one than the plain mean of all vectors, as if nobody looked anywhere. With 64 trained features its
+# squared error is a tenth of the error of that mean.
 #
 # Nothing is gained yet, because 122 symbols are too few for 64 features to save anything. The gain comes
 # with longer texts.
 #
 # **Before you look:** at 16,384 words, how many times faster is it to describe each word by 256 numbers than to
-# compare each word with all others: about two, about twenty or about two hundred?
+# compare each word with all others: about two, about twenty or about two thousand?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "readme", "hide-input"]
 record = json.loads(Path("../benchmarks/attention.json").read_text(encoding="utf-8"))

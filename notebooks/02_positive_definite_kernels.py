@@ -115,13 +115,10 @@ show(
 # (Aronszajn, 1950). **A symmetric function is an inner product of features exactly when none of its Gram matrices has a
 # negative eigenvalue.**
 #
-# Such features lie in a *Hilbert space*: a vector space with an inner product, of any dimension, in which every Cauchy
-# sequence converges. Many Hilbert spaces will do; the standard choice is a space of functions, the *reproducing kernel
-# Hilbert space* (RKHS) of the kernel, which appendix [a7](a7_more_on_kernels.ipynb) constructs. In short, a kernel is
-# an inner product of features in a Hilbert space. If the kernel is continuous and the points are from a closed, bounded
-# interval, *Mercer's theorem* gives the counterpart of $G = U \operatorname{diag}(\lambda)\, U^\top$:
-# $K(x, y) = \sum_k \lambda_k\, u_k(x)\, u_k(y)$ with no negative $\lambda_k$, so the functions $\sqrt{\lambda_k}\, u_k$
-# are features.
+# > **Aside.** These features lie in a *Hilbert space*: a vector space with an inner product, of any dimension, in which
+# > every Cauchy sequence converges. The standard one is the *reproducing kernel Hilbert space* (RKHS), which appendix
+# > [a7](a7_more_on_kernels.ipynb) constructs. On a closed, bounded interval, *Mercer's theorem* says of a continuous
+# > kernel that $K(x, y) = \sum_k \lambda_k\, u_k(x)\, u_k(y)$ with no negative $\lambda_k$.
 #
 # **Before you run this:** the kernel $(1 + x^\top y)^2$ of points in three dimensions has ten features: a constant,
 # three coordinates, and six products of two coordinates. Its Gram matrix for twelve random points has twelve

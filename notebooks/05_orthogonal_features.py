@@ -159,8 +159,9 @@ with fold("The sums of 4,000 draws"):
 # orientation, because the distribution of $G$ prefers none (appendix a6). Its rows or columns are a random *frame*.
 #
 # In practice we call `numpy.linalg.qr`. It returns the *QR decomposition* $G = QR$, where $Q$ has orthonormal columns and
-# $R$ is upper triangular. But it uses LAPACK, which computes with reflections and chooses signs of its own: if $g$ is the
-# first column of $G$ and $g_1$ its first entry, then $R_{11} = -\operatorname{sign}(g_1)\, \|g\|$.
+# $R$ is upper triangular. But it uses LAPACK, which computes with reflections and chooses signs of its own. For cosines
+# the sign of a direction does not matter, for the exponentials of lesson 09 it does (appendix a1). If $g$ is the first
+# column of $G$ and $g_1$ its first entry, then LAPACK has $R_{11} = -\operatorname{sign}(g_1)\, \|g\|$.
 #
 # **Before you run this:** LAPACK factors 20,000 Gaussian matrices as $G = QR$. In how many of the draws is the first
 # entry of the first column of $Q$ positive: in none of them, in half, or in all?
@@ -208,7 +209,7 @@ with fold("All entries of the diagonals"):
 #
 # > **Aside.** If $S$ is diagonal with the signs of the diagonal of $R$, then $QR = (QS)(SR)$. An invertible matrix has
 # > only one QR decomposition in which the diagonal of $R$ is positive, so $QS$ is what Gram–Schmidt would have returned
-# > (Mezzadri, 2007). For cosines signs do not matter, for the exponentials of lesson 09 they do (appendix a1).
+# > (Mezzadri, 2007).
 #
 # No more than $d$ directions in $\mathbb{R}^d$ can be orthogonal to one another. For $m > d$,
 # `projections.orthogonal` stacks independent blocks of $d$ rows and cuts the last one short. Each block costs one QR

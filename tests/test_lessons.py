@@ -38,7 +38,7 @@ def printed(number, words, *said):
 def test_00_tells_the_loss_of_this_head_and_of_all_six():
     _, _, low, _ = printed("00", "256 random features(?=.*nine in ten)", "typically further from")
     assert low > 1
-    above = printed("00", "above 1 on both antibodies:", "three others of six")
+    above = printed("00", "above 1 on both antibodies:", "three of the five others")
     assert above == [1 + 3, 6, 3]
     (trained,) = printed("00", "this head, +64 trained features", "is a tenth of the error")
     assert f"{trained:.1f}" == "0.1"
