@@ -79,29 +79,17 @@ def performer(token, position, states):
 
 
 # %% [markdown]
-# That is all of it. With exact attention, each head would keep a KV cache instead of its state, to which every
-# character adds a key and a value of $d$ numbers each.
-#
-# **Before you run this:** after how many characters is that cache as large as the state: after about 4, 40 or 400?
-
-# %% tags=["answer"]
-states = np.zeros((DEPTH, HEADS, M, D + 1))
-print(
-    f"state of a head: {M} × {D + 1} = {M * (D + 1):,} numbers; cache: {2 * D} per character,",
-    end="",
-)
-print(f" as many after {M * (D + 1) / (2 * D):.0f} characters")
-
-# %% [markdown] tags=["answer"]
-# After about 34 characters: the state of a head has $64 \cdot 17$ numbers, and the cache has 32 per character.
+# That is all of it. The state of a head has $64 \cdot 17$ numbers, and it never grows.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
+states = np.zeros((DEPTH, HEADS, M, D + 1))
 piece = writer.pieces(writer.text("test"))[0]
 by_hand = [performer(token, at, states) for at, token in enumerate(piece[:-1])]
 config = transformer.Config(73, WIDTH, HEADS, DEPTH, attention="favor")
 whole = {name: a.astype(float) for name, a in params.items()} | {"W": W}
 gap = np.abs(by_hand - transformer.forward(whole, piece[:-1], config)).max()
 print(f"by hand and transformer.forward differ by less than {max(gap, 1e-10):.0e}")
+print(f"state of a head: {M} × {D + 1} = {M * (D + 1):,} numbers")
 
 # %% [markdown]
 # The package says the same in one call, `transformer.forward` with `attention="favor"`. **A Performer is a transformer
@@ -112,7 +100,7 @@ print(f"by hand and transformer.forward differ by less than {max(gap, 1e-10):.0e
 # Lesson 09 put 64 positive features into the writer that had learned with exact attention, and it needed more bits than
 # a table of letter frequencies. The writer of section 1 has the same size, saw the same texts for as many steps,
 # and had features all along. At every step its $W$ was drawn anew, so that it could not rely on the errors of any one
-# draw.
+# draw. (Lesson 09 also shifted the keys, and had another draw of $W$.)
 #
 # **Before you run this:** will it need more than the 4.4 bits of letter frequencies, or fewer? Think of what training
 # can change, and of what it cannot.
@@ -152,8 +140,7 @@ with fold("Other directions, and each row that the sections below compare"):
 # an exponential, and lesson 09 computed how many features that takes. Training asks for no such thing. The features
 # *are* the attention, and everything else in the model adapts to what they can do.
 #
-# Our Performer beats counts after two letters, but not counts after three, and exact attention needs fewer bits still.
-# What is missing?
+# Yet counts after three letters beat our Performer, and exact attention beats both. What is missing?
 #
 # ## 3. A sum that never forgets
 #
@@ -270,7 +257,7 @@ def forgetting_step(q, k, v, a, state):  # all heads; ELU + 1 (lesson 10) instea
     return sums[:, :D] / sums[:, D:]
 
 
-def of_decay(q, k, layer):  # all tokens at once, quadratic
+def of_decay(q, k, layer):  # all tokens at once, quadratic; AGO[i, j] = i − j
     a, L = np.logaddexp(0, layer["decay"])[:, None, None], q.shape[-2]  # ln(1 + eˣ), positive
     return features.elu_plus_one(q) @ features.elu_plus_one(k).mT * np.exp(-a * AGO[:L, :L])
 
@@ -291,9 +278,9 @@ print(writer.write(forgetful, forgetting))
 # After about one character, $\ln 2/0.69 = 1.0$. These heads look back only a few characters.
 
 # %% [markdown]
-# That is as good as exact attention. Is the comparison fair? With exact attention one can also favour recent tokens, by
-# subtracting $a(i - j)$ from the logits (Press et al., 2022). So we trained five writers,
-# each twice, and each at the best of three learning rates.
+# By this number the writer that forgets is as good as exact attention, and no random feature is left in it. Is the
+# comparison fair? With exact attention one can also favour recent tokens, by subtracting $a(i - j)$ from the logits
+# (Press et al., 2022). So we trained five writers, each twice, and each at the best of three learning rates.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with open(data.FOLDER / "writer.csv", encoding="utf-8", newline="") as file:
@@ -342,11 +329,12 @@ with fold(
 # %% [markdown]
 # **In the writer, linear attention with a state that forgets needs as few bits as exact attention, with a distance
 # penalty or without.** The difference from exact attention is about as large as its standard error, and with 64
-# positive features and a decay it is as small. So the Performer has caught up, and its memory does not grow. This is
-# where the field has arrived, too: linear attention in today's large models decays or is gated (lesson 20).
+# positive features and a decay it is as small. So the Performer has caught up, and its memory does not grow. The
+# newer models of lesson 20 also let their state forget, by a decay or by gates.
 #
 # We should say just as plainly that this writer needs only the last few characters of what it reads. Exact attention to
-# the last 16 alone is about as good, and counts after six letters need fewer bits than any of these writers.
+# the last 16 alone is about as good, and counts after six letters need fewer bits than any of these writers. So what
+# does the state buy?
 #
 # ## 5. What it costs
 #
@@ -394,8 +382,8 @@ for name, run in times.items():
 #
 # ## 6. Train your own
 #
-# It takes less than a minute. The function below is `forgetting` again, for JAX, which derives gradients. The pieces are
-# a quarter as long as those of the writers above, and there are a fifth as many steps.
+# It takes less than a minute. The function below is `forgetting` again, for JAX, a library that derives gradients. The
+# pieces are a quarter as long as those of the writers above, and there are a fifth as many steps.
 
 # %%
 SHORT = 64
