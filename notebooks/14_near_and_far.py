@@ -40,8 +40,7 @@ from performer_course.teaching.figures import COLORS, compared, fold, show
 #
 # > **Aside: the fast Gauss transform.** Since $e^{q^\top k} = e^{q^\top c}\, e^{q^\top (k - c)}$, keys close to a
 # > centre $c$ nearly share a weight, and $c$ can represent them all, as it will in section 3. The improved *fast Gauss
-# > transform* of Yang et al. (2003), after Greengard and Strain (1991), also expands the second factor, in very many
-# > features.
+# > transform* of Yang et al. (2003) also expands the second factor.
 #
 # Where do trained heads put their weight? We look at 16 of them: six heads of an *antibody* model, two of a *speech*
 # recogniser, and all eight of the small *decoder* of lesson 16, which is causal.
@@ -143,14 +142,17 @@ with fold("Every kind of head, and how its heads are averaged"):
     each = " ".join(f"{x:.2f}" for x in weight["antibody"][:, 0, 24])
     print(f"the nearest quarter on antibody heads 0 to 5: {each}")
     print(f"the decoder is that of lesson 16 after {12_000:,} steps of training")
-    print(f"the aside: Taylor features up to degree 2 at d = 64, for each centre: {66 * 65 // 2:,}")
+    print(
+        "the aside, after Greengard and Strain (1991): the second factor takes very many features,"
+    )
+    print(f"Taylor features up to degree 2 at d = 64, for each centre: {66 * 65 // 2:,}")
 
 # %% [markdown] tags=["answer"]
 # On none, because no other quarter of the keys can hold more weight than the heaviest.
 
 # %% [markdown]
-# At a quarter of the keys every solid curve is above the dotted one for equal weights, some only just. But the dashed
-# curves are higher still, and the gap is weight on keys that are far away in the text.
+# At a quarter of the keys every solid curve is above the dotted one for equal weights, some only just, and below the
+# dashed one of its head.
 #
 # **In all 16 heads the heaviest quarter of the keys holds more than half of the weight, but in five of them the nearest
 # quarter does not.** One of the two speech heads attends locally, and the other to distant tokens. So the nearest keys
@@ -184,9 +186,9 @@ print("largest difference from near_far.near_field below 1e-12:", bool(gap < 1e-
 # Our version computed all $L^2$ logits. The package computes only those in blocks along the diagonal, so its time grows
 # in proportion to $L$.
 #
-# > **Aside: a banded matrix.** Papers often write the near field as the softmax of a *banded matrix*, which has zeros
-# > outside its band. Do not take this literally. A logit of zero is a weight of one before the division, so if the
-# > other logits are of ordinary size, the row averages nearly all the values.
+# > **Aside: a banded matrix.** Papers often write the near field as the softmax of a *banded matrix*, with zeros
+# > outside its band. But a logit of zero is a weight of one before the division, so if the other logits are of
+# > ordinary size, the row averages nearly all the values.
 #
 # How good is a window alone? We judge it by its normalised error: 0 is exact, and 1 is no better than
 # $\operatorname{mean}(V)$. The window covers a quarter of all pairs, and a sixteenth in the much longer speech
@@ -316,10 +318,14 @@ with fold("The errors with a mean key, all texts of the decoder, and the far wei
         print(
             f"{name}: {middle:.2f} of the far weight, {low:.2f} to {high:.2f} in nine queries of ten"
         )
+    print("the FMMformer's far field uses r maps of F features, each with its own denominator, so")
     print(
-        "the aside: the rows of each of the r matrices sum to one, so each maps the vector of ones"
+        "without a mask its rank is at most r(F − 1) + 1, not rF: the rows of each of the r matrices"
     )
-    print("to itself, and all their column spaces contain this vector")
+    print(
+        "sum to one, so each maps the vector of ones to itself, and all their column spaces contain"
+    )
+    print("this vector")
     q16, k16 = np.random.default_rng(5).normal(size=(2, 96, 16))  # d = F = 16
     maps = [features.elu_plus_one, lambda x: features.elu_plus_one(-x), features.relu]
     A = sum(attention.linear_attention(f(q16), f(k16), np.eye(96)) for f in maps) / len(maps)
@@ -327,13 +333,12 @@ with fold("The errors with a mean key, all texts of the decoder, and the far wei
 
 # %% [markdown]
 # **With these windows one mean key in the denominator lowers the error in all 46 cases, in each to below that of
-# $\operatorname{mean}(V)$.** Among all 256 pairs of a head and a text of the decoder there is a
-# single exception. Keep the scope in mind: these heads belong to two encoders and a small decoder.
+# $\operatorname{mean}(V)$.** Keep the scope in mind: these heads belong to two encoders and a small decoder, and on all
+# texts of the decoder there is one exception.
 #
 # > **Aside: two denominators.** The FMMformer of [Nguyen et al. (2021)](references.md#nguyen-2021) adds the outputs of
-# > a window and of a far field with positive weights, trained and the same for all rows, although the right blend
-# > differs from row to row. Its far field uses $r$ maps of $F$ features, each with its own denominator, so without a
-# > mask its rank is at most $r(F - 1) + 1$, not $rF$.
+# > a window and of a far field, each with its own denominator, with positive weights, trained and the same for all
+# > rows. But the right blend differs from row to row.
 #
 # ### More levels
 #
@@ -387,14 +392,10 @@ show(
 # positive features. The package computes all three in linear time.
 #
 # Each method gets the same number of multiplications, a quarter of exact attention's, and a sixteenth on the speech
-# recording. So a summary is paid for with keys of the window. The mean key costs a query as much as one key, a centre
-# one and a half, because each key also looks for its nearest centre, and a feature two, because queries and keys are
-# both mapped. Centres, and how much of its work a window gets beside centres or features, are chosen on other text. For
-# the single speech recording this is its first ten seconds, and the methods are judged on all thirty.
-#
+# recording. So a summary is paid for with keys of the window: a mean key costs least, a centre more, and a feature most.
+# What can be chosen is chosen on other text, and for the single speech recording on its first ten seconds of thirty.
 # The features are FAVOR+ after a shift of all keys by $-(\bar q + \bar k)$, which changes no weight of the softmax and
-# makes the variance smaller (lesson 09). In *clustered queries* each query takes the output of the nearest of a few
-# centres of queries.
+# makes the variance smaller (lesson 09).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 COST = {"antibody": 1 / 4, "speech": 1 / 16, "decoder": 1 / 4}
@@ -503,7 +504,8 @@ best = {kind: min(of, key=of.get) for kind, of in typical.items()}
 show(
     fig,
     caption="A mark is one head on one text, a bar its six starts or draws, a square a method without a window. "
-    "See which marks are left of the dotted line, where a method is better than mean(V).",
+    "See which marks are left of the dotted line, where a method is better than mean(V). (Clustered queries: each query "
+    "takes the output of the nearest of a few centres of queries.)",
     alt="Normalised errors of seven methods, six at the same cost, a dot for each head and text, logarithmic, for three "
     "kinds of heads. The smallest median: "
     + "; ".join(
@@ -519,7 +521,13 @@ show(
 )
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-with fold("Every method and kind of head, and the starts of k-means"):
+with fold("Every method and kind of head, what each costs, and the starts of k-means"):
+    print(
+        "cost to a query: a mean key as much as one key; a centre one and a half, because each key also"
+    )
+    print("looks for its nearest centre; a feature two, because queries and keys are both mapped")
+    print("chosen on other text: centres, and how much of its work a window gets beside centres or")
+    print("features; the speech heads are judged on all thirty seconds\n")
     print("normalised error: median over the cases, in brackets the smallest and the largest")
     print(" " * 26 + "".join(f"{kind:>22}" for kind in CARDS))
     for w in METHODS:
@@ -562,16 +570,15 @@ with fold("Every method and kind of head, and the starts of k-means"):
 # The mean key, and in every single case. On these heads its bias does less harm than the variance of so few features.
 
 # %% [markdown]
-# **At the same cost a window with a mean key beats one with drawn features in all 46 cases.** Errors are medians of six
-# draws. On the encoder heads even half that window with a mean key beats them, at little more than half of that cost.
-# Lesson 15 fits the directions to a head.
+# **At the same cost a window with a mean key beats one with drawn features in all 46 cases.** (Errors are medians of six
+# draws; lesson 15 fits the directions to a head.)
 #
 # Centres beat the mean key on the encoder heads that attend least locally: four of six antibody heads, and one speech
 # head. But they suit only keys like those on which they were found. On the local speech head, centres from ten seconds
 # have more than ten times the error of centres from the whole recording, and more than the mean key.
 #
-# On the decoder the plain window often wins. A quarter of the work buys only four keys there, and in 21 of the 32 cases
-# a mean key in place of the fourth is a loss. So no summary is always best, but the crude one beats features in every
+# On the decoder the plain window often wins: a quarter of the work buys only four keys there, and a mean key in place of
+# the fourth is more often a loss than a gain. So no summary is always best, but the crude one beats features in every
 # case. Is there a head on which it fails?
 
 # %% [markdown]
@@ -636,8 +643,7 @@ print("largest difference from near_field with one sink below 1e-12:", bool(gap 
 # %% [markdown]
 # ### What could replace a sink?
 #
-# We try the mean key, which helped everywhere above, and a window of half of all keys. In a causal window we count the
-# query's own position, so a window of 32 keys has $b = 31$.
+# We try the mean key, which helped beside every window above, and a window of half of all keys.
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 TRIED = {
@@ -659,6 +665,7 @@ print("p = 0.6                 normalised error")
 for name, x in ERRORS[0.6].items():
     print(f"{name:24}{np.median(x):{'.1g' if np.median(x) < 0.01 else '.2f'}}")
 with fold("Every p, and the first keys of the trained heads"):
+    print("a causal window counts the query's own key, so window 32 has b = 31")
     print("  p   (p/(1−p))²" + "".join(f"{name:>{len(name) + 4}}" for name in TRIED))
     spread = 1
     for p, of_p in ERRORS.items():
@@ -691,10 +698,10 @@ with fold("Every p, and the first keys of the trained heads"):
     )
 
 # %% [markdown]
-# **In these heads a window of 32 keys without the sink has an error of about $p^2/(1 - p)^2$ up to $p = 0.6$, and with
-# the sink it is nearly exact.** A mean key hardly changes the error, because it is the average of up to a thousand
-# keys, of which one has most of the weight. A window of half of all keys only halves the error, because the second half
-# of the rows still misses the sink.
+# **In these heads a window that drops the sink divides by too little, and no mean key repairs that; with the sink kept,
+# it is nearly exact.** The mean key hardly helps, because it is the average of up to a thousand keys, of which one has
+# most of the weight. A window of half of all keys only halves the error, because the second half of the rows still
+# misses the sink.
 #
 # Then why did the mean key help on the trained heads? None of them gives its first key more than 0.11 of the weight,
 # and in most cases two sinks in place of two keys of the window do not help. In many large language models they do.
@@ -802,6 +809,7 @@ with fold("Every width, and a mean key"):
         f"{writer.bits(params, mean_v).mean():.2f}, three letters counted {writer.by_counts(3):.2f}"
     )
     print(f"bits more than exact, ± its standard error over {len(exact)} pieces of 256 characters")
+    print("8 keys in each of two blocks reach 14 letters back")
     print("keys      window alone      window + mean key")
     for keys in (4, 8, 16, 32, 64):
         more = [writer.bits(params, of_width(far, keys)) - exact
@@ -811,15 +819,15 @@ with fold("Every width, and a mean key"):
 
 # %% [markdown]
 # **Swapped in without training, a window of 16 keys costs this writer, on its test text, less than a hundredth of a bit
-# per character.** Its memory stays at 16 keys per head and block, however long the text. Even with 8 keys, where two
-# blocks reach 14 letters back, it loses a fiftieth of a bit. Put plainly: this model hardly needs more than the last
-# dozen letters, so a window is all it needs. That says nothing about models that use distant tokens. Lesson 22 has one,
-# and asks what a window takes from it.
+# per character.** Its memory stays at 16 keys per head and block, however long the text. Put plainly: this model hardly
+# needs more than the last dozen letters, so a window is all it needs. That says nothing about models that use distant
+# tokens. Lesson 22 has one, and asks what a window takes from it.
 #
 # ## Take away
 #
-# - If you remember one method, let it be a window and one mean key in the same denominator, with the first few keys
-#   exact if the head puts weight on them.
+# - If you remember one method for a head, let it be a window and one mean key in the same denominator, with the first
+#   few keys exact if the head puts weight on them. In a whole model, measure before you keep the mean key: in
+#   lesson 22 it does harm.
 # - A window alone forces every query to take what is nearby. With a quarter of the keys that is worse than
 #   $\operatorname{mean}(V)$ on four of six antibody heads.
 # - Added to the same window, one mean key helped in all 46 cases. At the same cost drawn features do worse in all 46,
