@@ -111,8 +111,7 @@ with fold("Four lengths"):
         )
 
 # %% [markdown] tags=["answer"]
-# After 3,891 tokens: the matrices take 134 million multiplications whatever the length, and attention takes 34,560 for
-# each key.
+# After 3,891 tokens: the work of the matrices does not depend on the length, and that of attention grows with each key.
 
 # %% [markdown]
 # **In this model attention takes about a fifth of a token's multiplications after a thousand tokens, and two thirds
@@ -174,17 +173,16 @@ with fold("Short values, and where they are"):
     short = [np.median([r["short"] for r in heads_of[i]]) for i in range(3, 11)]
     print("weight on short values, layers 3 to 10:", " ".join(f"{x:.2f}" for x in short))
     print(f"effective number of keys, layer 0: {np.median([r['keys'] for r in heads_of[0]]):.0f}")
+    print(f"weight in layer 11, last 64 tokens: {by_layer['last 64'][11]:.2f}")
 
 # %% [markdown] tags=["answer"]
 # It should be short. A value near zero with weight $p$ adds nothing itself, and the head's output is $1 - p$ times the
 # weighted mean of the other values.
 
 # %% [markdown]
-# There are three bands. In layers 0 to 2 the first token gets almost no weight, and layer 0 spreads its weight over
-# hundreds of keys. In layers 3 to 10 a large part of the weight, between a quarter and about three quarters, is on keys
-# with short values. They are common tokens, such as spaces, commas and some occurrences of "the", and many of them are
-# far back. Layer 11 attends locally. From layer 12 on the first token is a sink as in lesson 14, with about two fifths
-# of the weight of the median head.
+# There are three bands. In layers 0 to 2 the first token gets almost no weight. In layers 3 to 10 much of the weight is
+# on keys with short values: common tokens, such as spaces, commas and some occurrences of "the", many of them far back.
+# From layer 12 on the first token is a sink, as in lesson 14. (Layer 11 attends locally.)
 #
 # **This model has two kinds of sinks: the first token from layer 12 on, and common tokens with short values, such as
 # spaces, in layers 3 to 10.** So it depends on tokens that a window drops. Can the methods of this course keep them?
@@ -226,8 +224,9 @@ with fold("Four heads, and the whole model"):
 # %% [markdown]
 # **Where $\|z\|^2$ is near 28, FAVOR+ needs more directions than any text has tokens before a weight is estimated with
 # a relative variance of 1.** With 256 directions per head in all layers, this model loses so much that one that only
-# counts pairs of tokens is better. So untrained random features are out. What about windows and sinks, and summaries of
-# what they leave out?
+# counts pairs of tokens is better. So untrained random features are out, and to train a model of this size with features
+# from its first step, as in lesson 13, is beyond this course. What about windows and sinks, and summaries of what they
+# leave out?
 
 # %% [markdown]
 # ## 4. Every method in every layer
@@ -255,8 +254,8 @@ def converted(exact, window, sinks):
 # keys, the row's own included, and the first 4 tokens. *64 centres* are the centres of 64 clusters of keys, found on
 # training text; as in lesson 14 a centre represents the far keys nearest to it.
 #
-# Beside the loss we put what the earlier lessons looked at, the error of each layer's output. It is squared, relative
-# to the size of the output, measured on exact queries, keys and values of other text, and averaged over the 30 layers.
+# Beside the loss we put what the earlier lessons looked at, the error of each layer's output. (It is squared, relative
+# to the size of the output, and averaged over the 30 layers.)
 #
 # **Before you run this:** we have a window of 64 and the first four tokens. Which helps the model more, 32 more keys in
 # the window, or one mean key for all the keys that the window leaves out, which helped on every head of lesson 14?
@@ -331,6 +330,7 @@ with fold("All methods, and four single heads"):
             f"{SHOWN[a]} minus {SHOWN[b]}: {x.mean():+.3f} ± {mean_se(x)[1]:.3f}, worse in {(x > 0).sum()} of 6 texts"
         )
     first, later = (np.array(ERRORS[m]) for m in ("window 64 + 4", "window 64 + 4, mean key"))
+    print("errors of layers are measured on exact queries, keys and values of other text")
     for name, x in (("window 64 + 4", first), ("… and a mean key", later)):
         print(f"{name}: error of layer 0 {x[0]:.2f}, mean of the others {x[1:].mean():.3f}")
     print("normalised error     window 64   window 64 + 4   window 64 + 4, layer 18 exact")
@@ -347,15 +347,12 @@ with fold("All methods, and four single heads"):
 # it makes the layers' mean error smaller.
 
 # %% [markdown]
-# Without the four sinks the loss over exact is about five times as large. It grows along the text, as more gets out of
-# reach.
-#
-# Now compare the two panels. The mean key makes the loss larger in all six texts, and one layer accounts for it: in
-# layer 0 it takes the error from 0.02 to 0.20, while the mean over the other layers falls. A likely reason is that
-# layer 0 spreads its weight over hundreds of keys. A window is then a sample of them in which each key keeps its own
-# weight, whereas the mean key gives all far values equal weight. Left out of layer 0, it helps a little, in six texts
-# of six. The clearest case: 64 centres and a window of 256 have the same mean error, and with the centres the model
-# loses more than three times as much.
+# Without the four sinks the loss over exact is about five times as large. Now compare the two panels. The mean key lowers
+# the mean error, and raises the loss in all six texts. One layer accounts for it: in layer 0 the error grows about
+# tenfold, while the mean over the other layers falls. (Left out of layer 0, the mean key helps a little.) Presumably
+# layer 0, which spreads its weight over hundreds of keys, needs a sample of them more than their mean. The clearest
+# case: 64 centres and a window of 256 have the same mean error, and with the centres the model loses more than three
+# times as much.
 #
 # **The errors of the layers do not rank the methods as the model's loss does, so measure the model.** But on what text?
 #
@@ -382,9 +379,8 @@ with fold("Five kinds of text"):
 
 # %% [markdown]
 # **What a window costs depends on the kind of text: with 64 keys nearly three times as much on the lessons of this
-# course as on the novel.** With 256 keys it costs at most little more than a third of that, and the ratio is about the
-# same. Licences, manuals and lessons define a term and use it again, and presumably lose most because the definition is
-# out of reach. Can we see this directly?
+# course as on the novel.** Licences, manuals and lessons define a term and use it again, and presumably lose most because
+# the definition is out of reach. Can we see this directly?
 
 # %% [markdown]
 # ## 5. Ask for something far back
@@ -444,8 +440,8 @@ with fold("All that is asked"):
 
 # %% [markdown] tags=["answer"]
 # It does not come through: without exact layers the first digit costs more than a guess. When a token is read, the
-# model cannot know what will be asked. So, long before anybody asks, some token in every 63 would have to carry each of
-# the six keys along, from layer to layer. Presumably nothing has taught the model to do that.
+# model cannot know what will be asked, so long before anybody asks, some token in every 63 would have to carry all six
+# keys along. Presumably nothing has taught the model to do that.
 
 # %% [markdown]
 # ### One layer at a time
@@ -513,9 +509,9 @@ with fold("Layers 18 and 23, and the heads that attend to the digit"):
 
 # %% [markdown]
 # On prose layer 18 is nearly free, and without it little of the retrieval is left. Some of its heads are *retrieval
-# heads* (Wu et al., 2024): at the position before a digit, head 7 of layer 18 puts on average nearly a third of its
-# weight on that digit in the first sentence, about 1,700 tokens back. **In this model retrieval depends on a few
-# layers, and the loss on running text does not show which.**
+# heads* (Wu et al., 2024): before a digit, head 7 of layer 18 puts on average nearly a third of its weight on that
+# digit, about 1,700 tokens back. **In this model retrieval depends on a few layers, and the loss on running text does
+# not show which.**
 #
 # ### Which layers stay exact
 #
@@ -544,9 +540,9 @@ with fold("Four choices of exact layers"):
 # It is not enough: the first digit costs no less than a guess. Layer 7 is needed as well.
 
 # %% [markdown]
-# None of the heads of layer 7 puts a tenth of its weight on the right token. What the layer writes into the vectors is
-# presumably what the later layers search by. So rank the layers by the harm that each does alone, in that one sequence,
-# to retrieval or to prose. We keep the first $n$ of a ranking exact, and judge on three other sequences.
+# None of the heads of layer 7 puts a tenth of its weight on the right token. Presumably the later layers search by what
+# it writes into the vectors. So rank the layers by the harm that each does alone, in that one sequence, to retrieval or
+# to prose. We keep the first $n$ of a ranking exact, and judge on three other sequences.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 RANKS = {  # from the most harmful
@@ -581,7 +577,7 @@ axes[0].legend(fontsize=12)
 show(
     fig,
     caption="On the left look for the number of exact layers at which each curve falls; on the right, from which "
-    "number on the two rankings are level.",
+    "number on the two rankings are level. Three sequences have only 18 first digits, so small differences mean little.",
     alt="Loss against the number of exact layers, chosen in two orders. "
     + " ".join(
         f"{kind}, by harm to {name}: "
@@ -604,18 +600,22 @@ with fold("The rankings, and what exact layers cost"):
 
 # %% [markdown]
 # **Eight exact layers of 30, chosen by harm to retrieval, win back most of what the first digit lost; eight chosen by
-# harm to prose, little.** On the prose the two choices are level. With eight exact layers the memory is about a quarter
-# of what it was. With 16 the first digit is even below that of the exact model, but three sequences have only 18 first
-# digits, so small differences mean little.
-#
-# > **Aside: key heads instead of layers.** Of layer 18, one key head of three does all the harm. Twelve key heads, nine
-# > whose queries look at the right token and the three of layer 7, retrieve about as well as the eight layers, with
-# > half of the memory. Twelve chosen by harm alone do worse. Xiao et al. (2024) and Bick et al. (2026) choose key
-# > heads, too.
+# harm to prose, little.** On the prose the two choices are level. With eight exact layers the memory at 8,192 tokens is
+# about a quarter of what it was.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 ALONE = {f"{r['block']:.0f}:{r['key head']:.0f}": r for r in record("key_heads")}
-with fold("Key heads by harm, and key heads that look"):
+with fold("Key heads instead of layers, by harm and by where they look"):
+    print(
+        "of layer 18, one key head of three does all the harm; twelve key heads, nine whose queries look"
+    )
+    print(
+        "at the right token and the three of layer 7, retrieve about as well as the eight layers, with"
+    )
+    print(
+        "half of the memory; twelve chosen by harm alone do worse; Xiao et al. (2024) and Bick et al."
+    )
+    print("(2026) choose key heads, too")
     for g in range(3):
         print(f"layer 18, key head {g}: first digit {ALONE[f'18:{g}']['first digit']:.2f}")
     by_harm = sorted(ALONE, key=lambda x: -sum(ALONE[x][kind] for kind in KINDS[:3]))
@@ -648,9 +648,9 @@ with fold("Key heads by harm, and key heads that look"):
 # ## 6. What training adds
 #
 # Training can change the model itself. All 30 layers keep the last 64 keys and four sinks, and their projections $W_q$,
-# $W_k$, $W_v$, $W_o$ learn to *imitate* the exact model: they minimise the KL of the next token (lesson 17) with
-# *Adam*, a form of gradient descent, for 240 steps. The steps read another novel and other pages of the reference.
-# Nothing is added to the model.
+# $W_k$, $W_v$, $W_o$ learn to *imitate* the exact model, that is, to predict the same probabilities of the next token.
+# They take 240 steps of *Adam*, a form of gradient descent, on the KL divergence of the two predictions. The steps read
+# another novel and other pages of the reference. Nothing is added to the model.
 #
 # **Before you run this:** which is then closer to exact attention, on most of the twelve texts: the window of 64 with
 # trained projections, or an untrained window of 256?
@@ -684,6 +684,19 @@ with fold("Every stage of the training, and the pass keys"):
     print(f"tokens read in 240 steps of 768: {240 * 768:,}")
 with fold("Trained features"):
     print(
+        "φ(k) = softmax(W k + b) and φ(q) = exp(W' q + b'); the softmax divides each key among 64 soft"
+    )
+    print(
+        "clusters; they learn, layer by layer, to bring the layer's output close to the exact one, while"
+    )
+    print(
+        "the model stays as it is; W and the others are stored once for all texts, so features suit many"
+    )
+    print(
+        "short texts at once; beside exact layers window 256 + 4 is better on the digits of pass keys,"
+    )
+    print("though not on the repeated paragraph")
+    print(
         "nats over exact            30 layers  below 96 + 4 in  22 layers  below 96 + 4 in  MB at 8,192  MB once"
     )
     for m in FAR:
@@ -709,22 +722,28 @@ with fold("Trained features"):
 
 # %% [markdown]
 # **Imitation regained about half of what the window lost on kinds of text seen in training, and on every text less than
-# an untrained window of 256 keys.** On the licence two thirds of the loss remain, on the manual and the lessons over
-# four fifths, and the first digit of a pass key still costs more than a guess. Keep the scope in mind: the wider window
-# has almost four times the memory, and 240 steps are few.
+# an untrained window of 256 keys.** On the other kinds most of the loss remains, and the first digit of a pass key still
+# costs more than a guess. (The wider window has almost four times the memory, and 240 steps are few.)
 #
-# Training can also add something. As in LoLCATs (Zhang et al., 2025) the far keys may be left to 64 trained features
-# per key head, in one denominator with the window and the sinks, while the model stays as it is. Their state is as
-# large as 32 more keys. In all layers such features beat a window of this size on four of five kinds of text, and
-# beside eight exact layers on both kinds that were tried. But there nearly all of the memory is the cache of these
-# layers. A window of 256 needs only 5 per cent more, and no training. Its loss is no higher than that of the features, and
-# it is better on the digits of pass keys, though not on the repeated paragraph.
-#
-# > **Aside: the features.** $\varphi(k) = \operatorname{softmax}(W k + b)$ and $\varphi(q) = \exp(W' q + b')$. The
-# > softmax divides each key among 64 soft clusters. They learn, layer by layer, to bring the layer's output close to
-# > the exact one. $W$ and the others are stored once for all texts, so features suit many short texts at once.
-#
-# So lengthen the window first, then train. What does all this do to what the model writes?
+# Training can also add something: features for the far keys, in one denominator with the window and the sinks, as in
+# LoLCATs (Zhang et al., 2025). Each key head learns 64 of them, which take the memory of 32 more keys. In all layers
+# they beat a window that is longer by so many keys on four of five kinds of text. What remains of that beside eight
+# exact layers, whose cache is nearly all of the memory?
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+print("8 exact layers, and the others    nats over exact    MB at 8,192 tokens")
+for label, m, state in (
+    ("window 96 + 4", "window 96 + 4", 0),
+    ("window 64 + 4, trained features", "window 64 + 4, trained 0", STATE),
+    ("window 256 + 4", "window 256 + 4", 0),
+):
+    size = megabytes(24, int(m.split()[1]), state)
+    print(f"{label:32}{over(m + ', 8 exact').mean():17.3f}{size:22.1f}")
+
+# %% [markdown]
+# They beat the window of equal memory per text there as well, on both kinds of text that were tried. But a window of
+# 256 needs only 5 per cent more and no training, and its loss is no higher. So lengthen the window first, then train.
+# What does all this do to what the model writes?
 
 # %% [markdown]
 # ## 7. Read what it writes
@@ -735,11 +754,17 @@ with fold("Trained features"):
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 SAID = json.loads((data.FOLDER / "language_said.json").read_text(encoding="utf-8"))
+OPEN = "exact", "window 64", "window 64 + 4", "window 64 + 4, 8 exact"
 for prompt in ("prose", "pass key"):
     print(f"… {SAID[prompt]['prompt'][-105:]!r}")
-    for method, text in SAID[prompt].items():
-        if method != "prompt":
-            print(f"  {method.replace(', trained 0', ', trained'):32} {text[:110]!r}")
+    for method in OPEN:
+        print(f"  {method:24} {SAID[prompt][method][:110]!r}")
+with fold("Two more methods"):
+    for prompt in ("prose", "pass key"):
+        print(f"{prompt}:")
+        for method, text in SAID[prompt].items():
+            if method not in ("prompt", *OPEN):
+                print(f"  {method.replace(', trained 0', ', trained'):32} {text[:110]!r}")
 KEYS = {"silver trunk": "36242", "iron chest": "90501", "clock room": "63978"}
 print("pass keys in that text:", ", ".join(f"{thing} {key}" for thing, key in KEYS.items()))
 print(f"exact attention, first digit of a pass key: {recalled(range(30))[0]:.2f} nats")
@@ -835,8 +860,8 @@ with fold("Memory, and all ratios"):
 #
 # - With a window and four sink tokens the memory does not grow. What that costs depends on the kind of text: with 64
 #   keys nearly three times as much on the lessons of this course as on a novel.
-# - What they lose is retrieval, which depends on a few layers. Find these by converting one layer at a time on the
-#   task, and leave them exact.
+# - What they lose above all is retrieval, which depends on a few layers. Find these by converting one layer at a time on
+#   the task, and leave them exact.
 # - Training helps most on the kinds of text that it saw, and a longer window helps more. So lengthen the window first.
 # - The errors of heads and layers do not rank methods reliably. Measure the model, on text and on a task that needs
 #   distant tokens.
