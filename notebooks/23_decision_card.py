@@ -138,41 +138,10 @@ with fold("All eight methods"):
 #
 # **Judge the whole model by the task it is for, and compare it with a window alone and with mean(V).**
 #
-# ### What the answers rest on
-#
-# Except in row 4 they rest on three trained models, and on texts of at most 2,048 tokens. *Speech* is the encoder of a
-# speech recogniser (lesson 18). *Language* is the language model of lesson 22: the *nats* of a token are minus the
-# logarithm of its probability, and "more" means more than with exact attention. *Antibodies* is a model of proteins
-# (lesson 17), judged by its *perplexity*, $e$ to the nats per hidden letter. Window 64 + 4 is the last 64 keys and the
-# first 4 tokens. Of several seeds or draws the table shows the worst.
-#
-# | for row | model, and what is measured | exact | replaced | by |
-# |---|---|---|---|---|
-# | 1 | speech: milliseconds of the encoder | 810 | 593 | no attention at all |
-# | 2 | language: nats of a digit from far back | 0.89 | 2.94 | window 64 + 4 |
-# | 2 | the same | 0.89 | 1.19 | window 64 + 4 in all but 8 layers |
-# | 3 | language: nats more, worst of 12 texts | 0 | 0.81 | window 64 + 4 |
-# | 3 | the same | 0 | 0.98 | window 64 + 4, mean key |
-# | 3 | the same | 0 | 0.29 | window 256 + 4 |
-# | 3 | speech: words wrong of 395 | 14 | 67 | window of 49 keys |
-# | 3 | the same | 14 | 35 | window of 49 keys, mean key |
-# | 3 | the same | 14 | 35 | window of 129 keys, better on all voices |
-# | 3 | antibodies: perplexity | 1.58 | 1.82 | window of 33 keys |
-# | 3 | the same | 1.58 | 1.68 | window of 33 keys, mean key |
-# | 4 | made-up scores, deviation ¼: error | 0 | 0.04 | Taylor features, degree 1 |
-# | 4 | made-up scores, deviation ½: error | 0 | 0.15 | Taylor features, degree 1 |
-# | 5 | language: nats more, mean of 6 texts | 0 | 0.039 | window 256 + 4 in all but 8 layers |
-# | 5 | the same | 0 | 0.047 | window 64 + 4, trained features in these |
-# | 5 | language: nats of a digit from far back | 0.89 | 0.91 | window 256 + 4 in all but 8 layers |
-# | 5 | the same | 0.89 | 1.34 | window 64 + 4, trained features in these |
-# | 5 | antibodies: perplexity | 1.58 | 1.61 | trained features |
-# | 5 | speech: words wrong of 70 | 0 | 66 | features trained on two clips |
-# | 6 | antibodies: perplexity | 1.58 | 2.75 | drawn features, costlier than exact |
-# | 6 | speech: words wrong of 70 | 0 | 70 | drawn features |
-#
-# A mean key beside a narrow window helps speech and antibodies and harms language. In speech a window of 129 keys takes
-# about as long, and over all voices it gets fewer words wrong. So the answers have reasons, but not one of these
-# numbers is about your model. What can you learn about it in a few minutes?
+# Except in row 4 the answers rest on three trained models, and on texts of at most 2,048 tokens. They have reasons, and
+# exceptions, too: a mean key beside a narrow window helps the speech model and the antibody model, and harms the
+# language model. And not one of the numbers in the fold is about your model. What can you learn about it in a few
+# minutes?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 
@@ -225,6 +194,96 @@ width, inner, per_key = 576, 1536, 30 * 9 * (64 + 64)  # of the language model
 rest = 30 * (2 * width**2 + 2 * width * 192 + 3 * width * inner) + 49152 * width
 
 
+def wrong_words(method, size, voices):
+    """The words that the speech model gets wrong, at worst."""
+    rows = records("speech_ways")
+    sizes = [r for r in rows if (r["way"], r["band"], r["features"]) == (method, *size.split())]
+    return max(int(r[f"{voices} wrong"]) for r in sizes)
+
+
+def worst(of):
+    """The largest perplexity of these rows."""
+    return f"{max(float(r['perplexity']) for r in of):.2f}"
+
+
+NARROW = {
+    method: [r for r in records("speech_antibodies") if (r["way"], r["band"]) == (method, "16")]
+    for method in ("window", "near and mean key")
+}
+LEARNED = [r for r in records("antibody_trained") if (r["kind"], r["m"]) == ("shared", "32")]
+DENSE, EXACT = (
+    [r for r in curve if (r["way"], r["features"]) == at]
+    for at in (("dense", "64"), ("exact", "0"))
+)
+FEATURES = "window 64 + 4, trained 0", "window 64 + 4, trained 1"
+TAYLOR = {}  # the scores' standard deviation and the error on six texts, for two sizes
+for T in (0.5, 0.7):
+    for seed in range(6):
+        q, k, v = np.random.default_rng(100 + seed).normal(size=(3, 512, 16))
+        q, k = T * q, T * k
+        output = attention.taylor_attention(q, k - k.mean(axis=0), v, 1)
+        error = compare.normalised_error(output, attention.softmax_attention(q, k, v), v)
+        TAYLOR.setdefault(T, []).append(((q @ k.T / 4).std(axis=1).mean(), error))
+
+
+def digit(*given):
+    return f"{np.mean(first_digit(*given)):.2f}"
+
+
+def more(*methods):
+    return f"{max(np.mean(NATS[f'{method}, 8 exact']) for method in methods):.3f}"
+
+
+encoder, exact = times["encoder"][SDPA], digit(range(30))
+without = encoder - times["attention"][SDPA]
+misheard, mistaken = (wrong_words("softmax", "0 0", of) for of in ("synthetic", "read"))
+SAME, HYBRID = "the same", "window 256 + 4 in all but 8 layers"
+TRAINED = "window 64 + 4, trained features in these"
+WINDOWS = "window 64 + 4", "window 64 + 4, mean key", "window 256 + 4"
+LOST = [f"{max(NATS[m] + OTHERS[m]):.2f}" for m in WINDOWS]
+SPOKEN = ("window", "24 0"), ("near and mean key", "24 1"), ("window", "64 0")
+HEARD = [wrong_words(*of, "synthetic") for of in SPOKEN]
+SPREAD = {T: f"{max(error for _, error in of):.2f}" for T, of in TAYLOR.items()}
+REST = [
+    (1, "speech: milliseconds of the encoder", f"{1e3 * encoder:.0f}", f"{1e3 * without:.0f}", "no attention at all"),
+    (2, "language: nats of a digit from far back", exact, digit(()), "window 64 + 4"),
+    (2, SAME, exact, digit(EIGHT), "window 64 + 4 in all but 8 layers"),
+    (3, "language: nats more, worst of 12 texts", 0, LOST[0], "window 64 + 4"),
+    (3, SAME, 0, LOST[1], "window 64 + 4, mean key"),
+    (3, SAME, 0, LOST[2], "window 256 + 4"),
+    (3, "speech: words wrong of 395", misheard, HEARD[0], "window of 49 keys"),
+    (3, SAME, misheard, HEARD[1], "window of 49 keys, mean key"),
+    (3, SAME, misheard, HEARD[2], "window of 129 keys, better on all voices"),
+    (3, "antibodies: perplexity", worst(EXACT), worst(NARROW["window"]), "window of 33 keys"),
+    (3, SAME, worst(EXACT), worst(NARROW["near and mean key"]), "window of 33 keys, mean key"),
+    (4, "made-up scores, deviation ¼: error", 0, SPREAD[0.5], "Taylor features, degree 1"),
+    (4, "made-up scores, deviation ½: error", 0, SPREAD[0.7], "Taylor features, degree 1"),
+    (5, "language: nats more, mean of 6 texts", 0, more("window 256 + 4"), HYBRID),
+    (5, SAME, 0, more(*FEATURES), TRAINED),
+    (5, "language: nats of a digit from far back", exact, digit(EIGHT, "window 256 + 4"), HYBRID),
+    (5, SAME, exact, max(digit(EIGHT, of) for of in FEATURES), TRAINED),
+    (5, "antibodies: perplexity", worst(EXACT), worst(LEARNED), "trained features"),
+    (5, "speech: words wrong of 70", mistaken, wrong_words("trained", "0 64", "read"), "features trained on two clips"),
+    (6, "antibodies: perplexity", worst(EXACT), worst(DENSE), "drawn features, costlier than exact"),
+    (6, "speech: words wrong of 70", mistaken, wrong_words("centred", "0 256", "read"), "drawn features"),
+]  # fmt: skip
+with fold("What the answers rest on"):
+    print("speech: the encoder of a speech recogniser (lesson 18)")
+    print("language: the model of lesson 22; the nats of a token are minus the logarithm of its")
+    print("probability, and “more” means more than with exact attention")
+    print(
+        "antibodies: a model of proteins (lesson 17); perplexity is e to the nats per hidden letter"
+    )
+    print("window 64 + 4: the last 64 keys and the first 4 tokens")
+    print(
+        "Of several seeds or draws the table shows the worst. In speech a window of 129 keys takes"
+    )
+    print(
+        "about as long as one of 49 with a mean key, and over all voices gets fewer words wrong.\n"
+    )
+    for row in (("for row", "model, and what is measured", "exact", "replaced", "by"), *REST):
+        print("| {:7} | {:39} | {:5} | {:8} | {:40} |".format(*map(str, row)))
+
 with fold("All measurements of the card"):
     fused, plain = (
         [f"{1e3 * times[part][name]:.0f}" for part in ("attention", "encoder")]
@@ -244,7 +303,7 @@ with fold("All measurements of the card"):
         of = first_digit(kept)
         print(f"{label} exact {np.mean(of):.2f} ({len(of)} texts),", end=" ")
     print(f"guessing {np.log(10):.2f}")
-    for method in ("window 64 + 4", "window 64 + 4, mean key", "window 256 + 4"):
+    for method in WINDOWS:
         of = NATS[method] + OTHERS[method]
         print(f"3  language, {method}: {min(of):.2f} to {max(of):.2f} nats more", end=" ")
         print(f"on {len(of)} texts of 2,048 tokens")
@@ -265,30 +324,21 @@ with fold("All measurements of the card"):
         found = [r for r in VOICES if r["way"] == way]
         wrong, words = (sum(int(r[column]) for r in found) for column in ("wrong", "words"))
         print(f"3  speech, {name}, all voices: {wrong} of {words} words wrong")
-    for method in ("window", "near and mean key"):
-        of = [r for r in records("speech_antibodies") if (r["way"], r["band"]) == (method, "16")]
+    for method, of in NARROW.items():
         perplexities(3, f"L about 120, {method}, 33 keys", of)
-    for T in (0.5, 0.7):
-        errors, spread = [], []
-        for seed in range(6):
-            q, k, v = np.random.default_rng(100 + seed).normal(size=(3, 512, 16))
-            q, k = T * q, T * k
-            output = attention.taylor_attention(q, k - k.mean(axis=0), v, 1)
-            errors.append(compare.normalised_error(output, attention.softmax_attention(q, k, v), v))
-            spread.append((q @ k.T / 4).std(axis=1).mean())
+    for of in TAYLOR.values():
+        spread, errors = zip(*of, strict=True)
         print(
             f"4  17 features, standard deviation {np.mean(spread):.2f}: {np.median(errors):.2f},",
             end=" ",
         )
         print(f"{min(errors):.2f} to {max(errors):.2f} on six texts")
-    FEATURES = "window 64 + 4, trained 0", "window 64 + 4, trained 1"
     for method in ("window 256 + 4", *FEATURES, "window 96 + 4"):
         print(
             f"5  language, {method}, 8 layers exact: {np.mean(NATS[f'{method}, 8 exact']):.3f} nats more;",
             f"first digit {np.mean(first_digit(EIGHT, method)):.2f}",
         )
-    of = [r for r in records("antibody_trained") if (r["kind"], r["m"]) == ("shared", "32")]
-    perplexities(5, "m = 32", of)
+    perplexities(5, "m = 32", LEARNED)
     heard(5, "trained", "0 64")
     for method, m in (("dense", "64"), ("Taylor, centred", "65"), ("mean(V)", "0"), ("exact", "0")):
         of = [r for r in curve if (r["way"], r["features"]) == (method, m)]
@@ -359,10 +409,10 @@ with fold("A window with centres, judged on all thirty seconds"):
     print(f"window and mean key at the same cost: {mean_key:.4f}")
 
 # %% [markdown]
-# **Fit a method on one text and judge it on another.** How much this matters depends on the text. Judge a window with
-# centres on all thirty seconds of this recording. With centres from all thirty seconds its error is about two hundred
-# times smaller than with centres from the first ten, and only the latter shows that a mean key is far better. In the
-# table above the later half happens to suit them, so do not trust a single pair of texts.
+# **Fit a method on one text and judge it on another.** How much this matters depends on the text. Judged on all thirty
+# seconds of this recording, centres found on the same seconds look about two hundred times better than centres found on
+# the first ten, and hide that a mean key is far better than the latter. (The later half happens to suit the centres of
+# the earlier one, so do not trust a single pair of texts.)
 #
 # This was one head of one model. Is there a good method for every head?
 
@@ -461,9 +511,9 @@ with fold("The verdicts, and how often a head retrieves"):
 # $\operatorname{mean}(V)$ on all four heads.
 #
 # How do you recognise a head that retrieves? Count how often it gives more than half of its weight to one distant key,
-# in text with facts to retrieve and in text without. One text is not enough: head 7.7 does so as often as head 18.7,
-# but everywhere, because it attends to sinks in the middle of a text. In this model the counts find three of the four
-# layers that retrieval needs most. For the fourth, replace one layer at a time and measure the task.
+# in text with facts to retrieve and in text without. (Head 7.7 does so in both, because it attends to sinks in the
+# middle of a text.) Such counts find most of the layers that retrieval needs in this model. For the others, replace one
+# layer at a time and measure the task.
 #
 # ### The time
 #
@@ -510,15 +560,17 @@ show(
 with fold("The verdicts, with the time"):
     for name in [*tables][1:]:
         print(f"{name:16} {card.verdict(tables[name])}")
+    print(
+        "at 512 tokens a window gains little or nothing: the verdict on 14.4 may change from run to run"
+    )
 
 # %% [markdown] tags=["answer"]
 # It takes more: on so short a text a window is slower than exact attention, because every method has its fixed costs.
 
 # %% [markdown]
 # **At a quarter of the multiplications, windows clearly save time in NumPy only from about a thousand tokens on, and
-# centres save none at any length tried here.** At the 512 tokens of the language heads a window gains little or
-# nothing, so the verdict on head 14.4 may change from run to run. A fused routine makes exact attention faster, which
-# moves the limit to longer texts, so measure on the machine that you will use.
+# centres save none at any length tried here.** A fused routine makes exact attention faster, which moves the limit to
+# longer texts, so measure on the machine that you will use.
 #
 # Suppose that all your heads pass both tests. Are you done?
 
@@ -527,15 +579,16 @@ with fold("The verdicts, with the time"):
 #
 # Next replace the attention of the model, and measure the model. Two models show why you cannot skip this.
 #
-# The first is the antibody model. Put 64 sharpened positive features (*dense*, lesson 15) into each of its 64 heads.
-# The perplexity is then far better than with $\operatorname{mean}(V)$ in every head, about a quarter of it.
+# The first is the antibody model. Put 64 positive features with sharpened directions (lesson 15) into each of its 64
+# heads. The perplexity, $e$ to the nats per hidden letter, is then about a quarter of what it is with
+# $\operatorname{mean}(V)$ in all heads.
 #
 # **Before you run this:** on how many of the 64 heads is the error of these features larger than that of
 # $\operatorname{mean}(V)$: on hardly any, on about half, or on nearly all?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 heads = np.array([float(r["dense 64"]) for r in records("antibody_anatomy")])
-print(f"dense features: error above 1 on {(heads > 1).sum()} of {len(heads)} heads")
+print(f"sharpened features: error above 1 on {(heads > 1).sum()} of {len(heads)} heads")
 with fold("All heads and layers"):
     print(f"dense features, 64 heads: median error {np.median(heads):.2f}")
     perplexities(
@@ -552,6 +605,7 @@ with fold("All heads and layers"):
     print(
         f"language, a mean key beside window 64 and 4 sinks: error lower in {lower} of {len(without)} layers,"
     )
+    print("(normalised errors; lesson 22 divides by the size of the output instead)")
     print(
         f"layer 0 {without[0]:.3f} → {with_mean[0]:.3f}, mean {np.mean(without):.3f} → {np.mean(with_mean):.3f}"
     )
@@ -573,7 +627,7 @@ with fold("All heads and layers"):
 #
 # The second model shows the reverse. **In the language model a mean key beside a window and sinks lowers the error of
 # most layers and raises the loss of the model.** A mean over layers may hide the one that matters: with the mean key,
-# the normalised error of layer 0 grows tenfold (lesson 22 divides by the size of the output instead).
+# the error of layer 0 grows tenfold.
 #
 # Nor does a small error prove a layer harmless. Of all layers, replaced one at a time, layer 18 does the most harm to
 # retrieval, although its error is smaller than the errors of most layers. An error counts all parts of an output
@@ -581,7 +635,7 @@ with fold("All heads and layers"):
 # What, then, do you tell the person who asked?
 
 # %% [markdown]
-# ## 6. One decision, from question to answer
+# ## 6. Two decisions, from question to answer
 #
 # Somebody runs the language model of lesson 22 on texts of 2,048 tokens, must find numbers in them that may be
 # anywhere, and wants it faster.
@@ -594,8 +648,9 @@ with fold("All heads and layers"):
 #   multiplications that it saves are less than an eighth of all.
 #
 # **We keep exact attention, because the multiplications we could save here are few.** If memory were short, the third
-# answer could win: with eight exact layers the cache is little more than a third of the whole. On texts four times as
-# long it could save time, but at such lengths this course has not measured the task.
+# answer could win: at this length the cache would shrink to little more than a third. On texts four times as long it
+# could save time, but there this course has not measured the task. To know when not to replace attention is a result,
+# too.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("The sums of this decision"):
@@ -618,6 +673,19 @@ with fold("The sums of this decision"):
         print(f"first digit, {label}: {np.mean(first_digit(kept, others)):.2f} nats")
 
 # %% [markdown]
+# Somebody else has no model yet. They want a small one that follows a text without end, and need no single facts from
+# far back.
+#
+# - *Speed?* The cache of exact attention would grow without end, so the answer is no.
+# - *Single facts?* No. *The verdict?* There are no heads to judge yet.
+# - *May you train?* Yes, so train with the attention that the model will use. Try a window, and a state that forgets:
+#   on its short pieces of text, the writer of lesson 13 needed as few bits with it as with exact attention, and neither
+#   its memory nor its time per character grows.
+#
+# Lesson 00 began with three lines by the writer. The second, which is not English, came from attention that was
+# replaced, the third from a model that had learned with a state that forgets. Which of the two can your model have? You
+# now know what to ask, and how to measure the answer.
+#
 # ## Take away
 #
 # - Ask the card's questions in order: speed, single facts, the verdict on your own heads, training.
