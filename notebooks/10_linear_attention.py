@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Linear attention: move the brackets
 #
-# > **45 minutes.** Needs: attention, the normalised error of an output and the stored heads (lesson 06), positive
+# > **40 minutes.** Needs: attention, the normalised error of an output and the stored heads (lesson 06), positive
 # > features (lesson 09), the shift of keys (lesson 08), Taylor features (lesson 02), the rank of a matrix.
 # >
 # > Afterwards you can compute attention in time and memory proportional to the length, say from which length on this
@@ -92,15 +92,15 @@ phi_q, phi_k = (features.elu_plus_one(rng.normal(size=(n, 4))) for n in (5, 7))
 v, A = rng.normal(size=(7, 3)), phi_q @ phi_k.T  # (S, e) and (L, S)
 by_hand, in_full = keys_first(phi_q, phi_k, v), A @ v / A.sum(axis=1, keepdims=True)
 packaged = attention.linear_attention(phi_q, phi_k, v)
-for name, other in (("weights in full", in_full), ("attention.linear_attention", packaged)):
-    equal = np.abs(by_hand - other).max() < 1e-12
-    print(f"keys first and {name} differ by less than 1e-12: {equal}")
+same = max(np.abs(by_hand - other).max() for other in (in_full, packaged)) < 1e-12
+print(f"keys first, weights in full and attention.linear_attention agree to 1e-12: {same}")
 
 # %% [markdown]
-# The function `keys_first` invites two mistakes. The first is to forget the $\mathbf{1}$ and to divide by
-# $\varphi(Q)\varphi(K)^\top$: if $e = S$, the shapes agree by accident. A test finds this, because attention over
-# values that are all one must return ones. The second is to multiply by `diag(1 / denominator)`, an $L \times L$
-# matrix, which wastes everything that was saved. And how much is that?
+# > **Aside.** Two mistakes are easy to make. The first is to forget the $\mathbf{1}$ and divide by
+# > $\varphi(Q)\varphi(K)^\top$, whose shape fits by accident if $e = S$. A test finds it, because attention over values
+# > that are all one must return ones. The second is to multiply by `diag(1 / denominator)`, an $L \times L$ matrix.
+#
+# How much does the second order save, and from which length on?
 #
 # ## 2. What it costs
 #
@@ -118,18 +118,12 @@ for name, other in (("weights in full", in_full), ("attention.linear_attention",
 # mask, exact and linear attention take the same number of multiplications at $L = 2m$.** With a causal mask a token
 # attends only to itself and the tokens before it. Exact attention then has half as many pairs, while features cost as
 # much as before, so the counts cross at $L = 4m$ (without the products inside chunks, which lesson 12 counts). For
-# shorter sequences features save nothing, and in tables a star marks such sizes.
+# shorter sequences features save nothing.
 #
-# Is memory another reason to use features? It is where a text is written token by token, because there exact attention
-# keeps all earlier keys and values, the *KV cache* (lesson 12). It is not where all queries are known at once. There
-# exact attention can go through the keys in blocks and keep running sums (Rabe and Staats, 2021), as
-# `attention.softmax_attention` does, and as *FlashAttention* (Dao et al., 2022) does on a GPU. It still computes all
-# $L^2$ scores, so what features offer is linear time.
-#
-# > **Aside.** For arbitrary queries and keys, fast and accurate attention probably does not exist. With $d$ of the
-# > order of $\ln L$ and entries from the order of $(\ln L)^{1/4}$ on, no method whose error falls like a power of $1/L$
-# > has time $L^{2 - \delta}$, $\delta > 0$, if a common conjecture holds (Alman and Song, 2023, who divide scores by
-# > $d$).
+# Is memory another reason to use features? Where a long text is written token by token, yes, because exact attention
+# then keeps all earlier keys and values (lesson 12). Where all queries are known at once, no: exact attention can go
+# through the keys in blocks (Rabe and Staats, 2021), as *FlashAttention* does on a GPU (Dao et al., 2022). It still
+# computes all $L^2$ scores, so what features offer there is linear time.
 #
 # Do measured times follow the counts? Let us try $d = e = 64$ and $m = 256$ orthogonal directions.
 
@@ -215,8 +209,8 @@ show(
 
 # %% [markdown]
 # At $L = 4{,}096$ the counts differ by a factor of $L/2m = 8$, and so, roughly, do the times. Where they cross depends
-# on the machine and on the code: a user who measured on a GPU (the issue under *Further reading*) found the crossing at
-# about $18\, d \ln d$ tokens, about 4,800 at $d = 64$. So measure on the machine that you will use.
+# on the machine and on the code: on a GPU one user found the crossing much later (*Further reading*). So measure on the
+# machine that you will use.
 #
 # The time is linear with *any* features. Which of them give the right output?
 #
@@ -245,15 +239,12 @@ show(
 # by $a^2$, which cancels in the division.
 
 # %% [markdown]
-# So ReLU cannot sharpen as softmax does. For long vectors elu + 1 has the same weakness, because its features, divided
-# by $a$, tend to the features of ReLU as $a$ grows.
+# So ReLU cannot sharpen as softmax does, and for long vectors neither can elu + 1: its features, divided by $a$, tend
+# to those of ReLU as $a$ grows.
 #
-# We try these maps on the stored heads: those of lesson 16's causal decoder, of the antibody model, and the near and
-# the spread head of the speech model (lesson 06). Their rivals are the *bench* of this course, `compare.rivals`. Each
-# of its methods may cost as much as $d$ features, which is $d$ keys per query, and is tuned on another text (speech: on
-# the first half, and judged on the second). A *window* is the nearest keys, and *cluster centres* of keys (lesson 14)
-# can summarise all others. Only Taylor features have a fixed size, and they see centred keys, by the table of lesson
-# 08.
+# We try elu + 1 on the stored heads: those of lesson 16's causal decoder, of the antibody model and of the speech model
+# (lesson 06). The other maps and all rivals, the *bench* of this course (`compare.rivals`), are in the fold. A rival
+# may cost as much as $d$ features, and is tuned on other text.
 #
 # **Before you run this:** is the normalised error of elu + 1 on these heads closer to 0 or to 1?
 
@@ -290,11 +281,11 @@ for kind, of in cases.items():
             errors.setdefault(name, {}).setdefault(kind, []).append(rival.errors.ravel())
             stars |= {(name, kind)} if rival.cost > L / (1 + causal) else set()
 del errors["mean(V)"]
-SHOWN = {"12,000 steps": "decoder", "antibody": "antibody", "speech, spread": "speech"}
-print(f"{'normalised errors, medians':26}" + "".join(f"{name:>10}" for name in SHOWN.values()))
-for name in ("elu + 1", "Taylor, degree 1", "positive features", "window + centres"):
+SHOWN = {"12,000 steps": "decoder", "antibody": "antibody", "speech, spread": "speech, spread"}
+print(f"{'normalised errors, medians':26}" + "".join(f"{name:>16}" for name in SHOWN.values()))
+for name in ("elu + 1", "positive features"):
     medians = (np.median(np.hstack(errors[name][kind])) for kind in SHOWN)
-    print(f"{name:26}" + "".join(f"{x:10.2g}" for x in medians))
+    print(f"{name:26}" + "".join(f"{x:16.2g}" for x in medians))
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 q, k, v = data.antibody_heads()  # (6, 2, 122, 64): heads, antibodies
@@ -303,6 +294,12 @@ A = 1 + q @ k.mT / root  # the weights of degree 1
 linear = v.mean(axis=-2, keepdims=True) + q @ (k.mT @ v) / (L * root)
 same = np.abs(attention.taylor_attention(q, k, v, 1) - linear).max() < 1e-12
 with fold("All methods on all kinds of heads, and the denominators of degree 1"):
+    print("Every rival but Taylor features costs d features at most, which is d keys per query.")
+    print("It is tuned on another text; speech on its first half, and judged on its second.")
+    print(
+        "Taylor features have a fixed size and see centred keys (lesson 08). A window is the nearest"
+    )
+    print("keys, and centres of clusters summarise all other keys (lesson 14).")
     print(
         "sinks: the first keys; clustered queries share the output of the nearest of their centres;"
     )
@@ -322,6 +319,12 @@ with fold("All methods on all kinds of heads, and the denominators of degree 1")
         )
         low, high = np.quantile(np.hstack(errors["Taylor, degree 1"][kind]), (0.25, 0.75))
         print(f"{kind}, degree 1: quartiles {low:.1f} and {high:.0f}")
+    print(
+        "Without a causal mask and with centred keys, the weights of degree 1 add up to L for every"
+    )
+    print(
+        "query. With a mask each row has a mean key of its own, and no one shift centres all rows."
+    )
     print(f"antibody, {(A < 0).mean():.0%} of the weights of degree 1 are negative")
     print(f"denominators / L: {A.mean(axis=-1).min():.6f} to {A.mean(axis=-1).max():.6f}")
     print(f"mean(V) and a linear map of q: difference below 1e-12: {same}")
@@ -337,31 +340,24 @@ with fold("Milliseconds for one speech head"):
         print(f"{name}: {1000 * took:.1f}", end="  ")
 
 # %% [markdown] tags=["answer"]
-# It is closer to 1, with medians between 0.8 and 0.98.
+# It is closer to 1, on every kind of head.
 
 # %% [markdown]
-# **In these heads elu + 1 is little better than the mean of all values, and at the same cost a window with cluster
-# centres beats every feature map.** In this code, though, the centres take several times the milliseconds of elu + 1.
-# On the decoder heads a bare window is better still. Degree 2 beats degree 1 on most kinds, but here it costs more than
-# exact attention.
-#
-# > **Aside.** Without a causal mask and with centred keys, the weights of degree 1 add up to exactly $L$ for every
-# > query, although many are negative. With a causal mask each row has a mean key of its own, and no one shift centres
-# > all rows. In the decoder heads some denominators come near zero, and the median errors are about 20.
-#
-# Why do these maps fail? Perhaps $F$ features are too few.
+# **In these heads, trained with softmax, elu + 1 is little better than the mean of all values.** Positive features,
+# which try to be softmax, are no better. At the same cost one method, which lesson 14 builds, beats every feature map
+# of that cost, though in this code it takes several times the milliseconds of elu + 1 (both are in the folds). Why does
+# elu + 1 fail? Perhaps its $F$ features are too few.
 #
 # ## 4. The rank
 #
 # The weights of all queries form a matrix $A$, and we can read it off if we give attention the identity matrix as
 # values, because its output is then $A I = A$. With $F$ features $A$ is the product $\varphi(Q)\varphi(K)^\top$ with
 # every row divided by its sum. Before this division, every row of $A$ is a combination of the same $F$ rows of
-# $\varphi(K)^\top$, and dividing a row by a number does not change the rank:
+# $\varphi(K)^\top$, and dividing a row by a number does not change the rank. So, as long as there is no causal mask,
 #
 # $$\operatorname{rank} A \;\le\; \min(L, S, F) .$$
 #
-# If $F$ is smaller than $L$ and $S$, the matrix of weights is therefore *low-rank*. With a causal mask the rows see
-# different keys, and the rank may be full (lesson 12).
+# If $F$ is smaller than $L$ and $S$, the matrix of weights is *low-rank*.
 #
 # **Before you read on:** let there be a single feature, $F = 1$. How do the weights of two queries differ?
 
@@ -373,8 +369,7 @@ with fold("Milliseconds for one speech head"):
 # best that a given rank allows. The nearest matrix of rank $F$ in least squares is the truncated *singular value
 # decomposition* (Eckart and Young, 1936). Because it is computed from $A$ itself, it is not a method, but it shows what
 # could be achieved. We compare it with elu + 1 and with 32 positive features, first with random directions and then
-# with the same directions after training on another antibody (lesson 15). Since the values are the identity, the
-# baseline, whose normalised error is 1, gives equal weights to all keys.
+# with the same directions after training on another antibody (lesson 15). The baseline gives equal weights to all keys.
 
 # %%
 q, k, W, _ = data.trained_features()["antibody"]  # shifted keys; W random, and trained (lesson 15)
@@ -424,7 +419,8 @@ with fold("Rank and error of every matrix, on one head and on all six"):
 # better than equal weights. **The rank is an upper limit and not a promise: on these heads rank 32 would be enough, and
 # elu + 1 fails with rank 64.** What matters is which matrices of its rank the feature map can produce. On the head in
 # the picture elu + 1 shows no stripe, random directions find some stripes and add false ones, and trained directions
-# come closer. So features have to suit the head. Before we use any, one practical question is left.
+# come closer. So features have to suit the head. Before the writer gets some, one practical question is left: what if
+# some of the keys are not real?
 #
 # ## 5. Padding masks
 #
@@ -456,18 +452,16 @@ print(f"mean output, mask on V alone: {only_v.mean():.3f}; with key_mask: {both.
 # %%
 junk_k, junk_v = np.where(seen, k.T, 1e30).T, np.where(seen, v.T, np.nan).T
 positive = partial(attention.favor_attention, W=projections.orthogonal(rng, 64, 16))
-for name, method in (("elu + 1", MAPS["elu + 1"]), ("positive features", positive)):
+changes = []  # the package replaces the padding by zeros: 0 times NaN would be NaN
+for method in (MAPS["elu + 1"], positive):
     alone, junk = method(q, k[:40], v[:40]), method(q, junk_k, junk_v, key_mask=seen)
-    same = np.abs(junk - alone).max() < 1e-12
-    print(f"{name:17} 1e30 and NaN in the padding change less than 1e-12: {same}")
+    changes.append(np.abs(junk - alone).max())
+print(f"1e30 and NaN in the padding change less than 1e-12: {max(changes) < 1e-12}")
 
 # %% [markdown]
-# The package replaces the keys and values of the padding by zeros, and does not multiply them by the mask, because
-# $0 \cdot \mathrm{NaN}$ is NaN.
-#
-# A key mask is the same for every query. A causal mask is not, but the sums that row $i$ needs grow by only one key per
-# row, which lesson 12 uses to compute causal attention cheaply. An arbitrary mask of pairs, however, multiplies
-# $\varphi(Q)\varphi(K)^\top$ entry by entry, so that the brackets cannot be moved.
+# A key mask is the same for every query. An arbitrary mask of pairs multiplies $\varphi(Q)\varphi(K)^\top$ entry by
+# entry, so that the brackets cannot be moved. A causal mask, which the writer needs, is a happy case between the two:
+# the sums that row $i$ needs grow by only one key per row (lesson 12). So let the writer write with features.
 #
 # ## 6. Back to the writer
 #
@@ -511,10 +505,10 @@ with fold("The mean of the values, Taylor features, and letters counted"):
     print(f"all alike        {np.log2(len(writer.symbols())):.2f}")
 
 # %% [markdown]
-# **With elu + 1 in place of its attention, the writer needs more bits per character than counting single letters does,
-# and hardly fewer than with the mean of the values.** But elu + 1 never tried to be softmax. The features of lesson 09
-# did, and with them the writer failed too. Could a formula have warned us, before we let it write? Lesson 11 looks for
-# one. First it makes features safe at any norm, because they are exponentials.
+# **With elu + 1 for its attention, the writer needs more bits per character than counting letters does, and hardly
+# fewer than with the mean of the values.** But elu + 1 never tried to be softmax. The features of lesson 09 did, and
+# with them the writer failed too. Could a formula have warned us, before we let it write? Lesson 11 looks for one.
+# First it must keep the features, which are exponentials, from overflowing.
 #
 # ## Take away
 #
@@ -522,8 +516,7 @@ with fold("The mean of the values, Taylor features, and letters counted"):
 #   equals $(\varphi(Q)\varphi(K)^\top)V$, divided by its row sums, by associativity.
 # - The time is linear in the length. The counts of multiplications cross at $L = 2m$, or at $4m$ with a causal mask,
 #   and below that length exact attention is cheaper.
-# - In the heads of section 3, trained with softmax, elu + 1 is little better than $\operatorname{mean}(V)$. A window
-#   with cluster centres is better than each of the maps of its cost.
+# - In the heads of section 3, trained with softmax, elu + 1 is little better than $\operatorname{mean}(V)$.
 # - Without a causal mask, Taylor features of degree 1 and centred keys have the denominator $L$.
 # - Without a causal mask, the rank of the weights from $F$ features is at most $F$: an upper limit, not a promise.
 # - A padding mask acts on $\varphi(K)$.
@@ -547,6 +540,9 @@ with fold("The mean of the values, Taylor features, and letters counted"):
 #   *kernelizable* attention is one whose weights are a kernel, and *unidirectional* means causal.
 # - [Rabe & Staats (2021)](references.md#rabe-2021). Exact attention in blocks.
 # - [Dao et al. (2022)](references.md#dao-2022). FlashAttention.
-# - [Alman & Song (2023)](references.md#alman-2023). For which norms fast attention is possible.
+# - [Alman & Song (2023)](references.md#alman-2023). For arbitrary queries and keys, fast and accurate attention
+#   probably does not exist. With $d$ of the order of $\ln L$ and entries from the order of $(\ln L)^{1/4}$ on, no
+#   method whose error falls like a power of $1/L$ has time $L^{2 - \delta}$, $\delta > 0$, if a common conjecture
+#   holds. (They divide scores by $d$.)
 # - [Eckart & Young (1936)](references.md#eckart-1936). The best approximation of a given rank.
-# - A crossover on a GPU: huggingface/transformers, issue 7675.
+# - A crossover on a GPU, at about $18\, d \ln d$ tokens: huggingface/transformers, issue 7675.
