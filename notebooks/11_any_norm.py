@@ -39,15 +39,13 @@ from performer_course.teaching.figures import COLORS, compared, fold, show, tren
 # + \varepsilon\, \mathbf{1}^\top\varphi(k') + \varepsilon^2 m .$$
 #
 # Only the first term pairs this query with this key. Where the features are smaller than $\varepsilon$, the last term
-# is the largest, and it is the same for all keys. How large the features are depends on what we divide them by, usually
-# $e^{\max \omega^\top x}$, with one maximum for each query and a single one for all keys together. Such factors cancel
-# in the ratio as long as no $\varepsilon$ is added.
+# is the largest, and it is the same for all keys.
 #
 # We try several values of $\varepsilon$ in two settings, an *easy* one with short tokens and a *hard* one with long
 # ones. Somebody ran the hard setting with $\varepsilon = 10^{-4}$ and asked why the mean absolute error was 73 % of the
-# mean absolute output. By lesson 09 an estimated weight has the relative variance $(e^{\|z\|^2} - 1)/m$, with
-# independent directions and $z = q' + k'$. In the hard setting $m$ is 1,024, and $\|z\|^2$ is $2\sqrt{128}$ on average,
-# about 23.
+# mean absolute output. By lesson 09 a weight estimated with independent directions has the relative variance
+# $(e^{\|z\|^2} - 1)/m$ with $z = q' + k'$, and in the hard setting $\|z\|^2$ is about 23 on average, far too long for
+# $m = 1{,}024$.
 #
 # **Before you run this:** in the hard setting, will the error with $\varepsilon = 10^{-9}$ be smaller than with
 # $10^{-4}$, the same, or larger?
@@ -103,6 +101,8 @@ show(
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 some = [0, 3, 5, 7, 9]
 with fold("The errors for five values of ε, without it, and of mean(V)"):
+    print("ε is added to features that are divided by e to the largest ωᵀx, one for each query and")
+    print("one for all keys together; without ε such factors cancel.")
     print(
         "error with ε = " + "".join(f"{eps:8.0e}" for eps in epsilons[some]) + "    no ε  mean(V)"
     )
@@ -120,7 +120,8 @@ with fold("The errors for five values of ε, without it, and of mean(V)"):
 # the error of $\operatorname{mean}(V)$.
 #
 # In the easy setting an $\varepsilon$ of $10^{-4}$ hardly matters, while $10^{-2}$ spoils a good estimate. How small is
-# small enough depends on the norms, the length and the width, so no $\varepsilon$ suits all data. None is needed.
+# small enough depends on the norms, the length and the width, so no $\varepsilon$ suits all data. None is needed, if we
+# change what we store.
 #
 # ## 2. Work with logarithms
 #
@@ -130,9 +131,8 @@ with fold("The errors for five values of ε, without it, and of mean(V)"):
 #
 # $$\ln \sum_i e^{h_i} = c + \ln \sum_i e^{h_i - c} , \qquad c = \max_i h_i .$$
 #
-# This is the *log-sum-exp* trick. The largest term on the right is 1, so the sum cannot overflow, and what
-# underflows is negligible. Here $h_i$ is what `features.log_positive` or
-# `features.log_hyperbolic` returns.
+# This is the *log-sum-exp* trick. The largest term on the right is 1, so the sum cannot overflow, and what underflows
+# is negligible.
 #
 # As a test, let $y = -x + e_1/2$, where $e_1$ is the first unit vector. Then $x + y$ is the same for every $x$, so by
 # lesson 09 an estimate of $\exp(x^\top y)$ has the same relative error however long $x$ is. The exact value, however,
@@ -149,7 +149,7 @@ x = np.outer(lengths, u / np.linalg.norm(u))
 y = -x + 0.5 * np.eye(64)[0]
 x, y, W = (a.astype(np.float32) for a in (x, y, projections.iid(rng, 64, 64)))
 plain = (features.positive(x, W) * features.positive(y, W)).sum(axis=1)  # (5,)
-h = features.log_positive(x, W) + features.log_positive(y, W)  # (5, m)
+h = features.log_positive(x, W) + features.log_positive(y, W)  # (5, m); or log_hyperbolic
 c = h.max(axis=1)
 logarithm = c + np.log(np.exp(h - c[:, None]).sum(axis=1))  # (5,)
 exact = (x * y).sum(axis=1)
@@ -175,11 +175,10 @@ for row in zip(lengths, exact, plain, logarithm - exact, strict=True):
 # numbers cancel: through the first feature the keys get the weights $e^0, e^{-1}, e^{-2}, e^{-1}$, and through the
 # second only $e^{-4}$ times $e^0, e^{-1}, e^{-2}, e^{-3}$.
 #
-# Computed as they are, $e^{1000}$ overflows and $e^{-1000}$ underflows. A single maximum of $h$ does not help. It is 0,
-# so the first feature still underflows for all keys. For the query, less its maximum of 1000, the second is
-# $e^{-1004}$, which also underflows, and the output is $0/0$ again. The features that matter most to a query may be the
-# smallest features of the keys. So we give every feature $f$ its own maximum over the keys, and keep two sums relative
-# to it:
+# Computed as they are, $e^{1000}$ overflows and $e^{-1000}$ underflows. A single maximum of $h$, here 0, does not help:
+# the first feature still underflows for all keys, and the second one for the query, whose maximum is 1000, so that the
+# output is $0/0$ again. The features that matter most to a query may be the smallest features of the keys. So we give
+# every feature $f$ its own maximum over the keys, and keep two sums relative to it:
 #
 # $$c_f = \max_j h_{jf}, \qquad z_f = \sum_j e^{h_{jf} - c_f}, \qquad
 # S_{v,f} = \sum_j e^{h_{jf} - c_f}\, v_j .$$
@@ -215,8 +214,7 @@ print(f"z = {z.round(2)}, denominator {denominator[0]:.2f}, output {output[0, 0]
 # %% [markdown]
 # In this form of $o_i$ no exponent is positive, so nothing overflows. The largest term of every $z_f$ is $e^0 = 1$, as
 # is the largest weight of a query, so the denominator of every query is at least 1. **With a maximum for each feature
-# there is no division by zero at any norm, and nothing has to be added.** This is how `attention.favor_attention` in
-# the package computes it.
+# there is no division by zero at any norm, and nothing has to be added.** So `attention.favor_attention` computes it.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -226,44 +224,50 @@ def logarithms(q, k, W):
 
 
 W = projections.orthogonal(np.random.default_rng(17), 64, 16)
-for scale in (0.5, 5, 500):
-    q, k, v = scale * np.random.default_rng(6).normal(size=(3, 100, 16))
-    _, denominator, output = from_logarithms(*logarithms(q, k, W), v)
-    same = np.allclose(output, attention.favor_attention(q, k, v, W), rtol=0, atol=1e-12 * scale)
-    print(f"scale {scale:3}: smallest denominator {denominator.min():.2f}, as the package: {same}")
+with fold("Smallest denominators at three scales, and what rounding leaves of a long key"):
+    for scale in (0.5, 5, 500):
+        q, k, v = scale * np.random.default_rng(6).normal(size=(3, 100, 16))
+        _, denominator, output = from_logarithms(*logarithms(q, k, W), v)
+        favor = attention.favor_attention(q, k, v, W)
+        same = np.allclose(output, favor, rtol=0, atol=1e-12 * scale)
+        print(
+            f"scale {scale:3}: smallest denominator {denominator.min():.2f}, as the package: {same}"
+        )
+    print("The condition number of exp(h) is |h|: a relative error δ in h becomes about |h| δ.")
+    print("A key of norm 60 in d = 4 dimensions has ‖k'‖²/2 = 900. Single precision keeps about")
+    print("seven significant digits of it, so only about four of the feature are correct.")
 
 # %% [markdown]
-# > **Aside.** The *condition number* of $e^h$ is $|h|$: a relative error $\delta$ in $h$ becomes about $|h|\,\delta$ in
-# > $e^h$. A key of norm 60 in $d = 4$ dimensions has $\|k'\|^2/2 = 900$, which single precision stores with about seven
-# > significant digits, so only about four digits of the feature are correct.
-#
-# A finite output need not be accurate, because an estimate from $m$ directions has an error. How large is it?
+# (On rounding, and the *condition number* of $e^h$, see the fold.) A finite output need not be accurate, because an
+# estimate from $m$ directions has an error. How large is it?
 #
 # ## 4. Predicting the error of an output
 #
-# Write the estimated weight of a pair as its exact weight times $1 + \eta_{ij}$, and let $z_j = q_i' + k_j'$. By lesson
-# 09, with independent directions, the errors of one query's weights have mean 0 and the covariance
-# $(e^{z_j^\top z_l} - 1)/m$. But we want the error of an output, which is a ratio. If $A_{ij}$ are the exact weights,
-# divided by the sum of their row, then to first order in the $\eta_{ij}$
+# If you skip the derivation, take its last line. Write the estimated weight of a pair as its exact weight times $1 +
+# \eta_{ij}$, and let $z_j = q_i' + k_j'$. By lesson 09, with independent directions, the errors of one query's weights
+# have mean 0 and the covariance $(e^{z_j^\top z_l} - 1)/m$. But we want the error of an output, which is a ratio. If
+# $A_{ij}$ are the exact weights, divided by the sum of their row, then to first order in the $\eta_{ij}$
 #
 # $$\hat o_i \approx o_i + \sum_j A_{ij}\, \eta_{ij}\, (v_j - o_i) , \qquad \sum_j A_{ij} (v_j - o_i) = 0 ,$$
 #
-# so an error that all keys share drops out. The mean square of the sum is `theory.output_mse`. Now let the tokens be
-# *short*, so that $A_{ij} \approx 1/S$, let the values have variance 1, drawn independently of the keys, and let the
-# keys have mean zero. The covariance is then about
+# so an error that all keys share drops out. Now let the tokens be *short*, so that $A_{ij} \approx 1/S$, let the values
+# have variance 1, drawn independently of the keys, and let the keys have mean zero. The covariance is then about
 #
-# $$\tfrac1m\, z_j^\top z_l = \tfrac1m \bigl(\|q_i'\|^2 + q_i'^\top k_l' + k_j'^\top q_i' + k_j'^\top k_l'\bigr) ,$$
+# $$\tfrac1m\, z_j^\top z_l = \tfrac1m \bigl(\|q_i'\|^2 + q_i'^\top k_l' + k_j'^\top q_i' + k_j'^\top k_l'\bigr) .$$
 #
-# where each of the first three terms is the same for all $j$ or for all $l$, and drops out as well. What remains is the
-# keys' part, and of it only the $S$ terms with $j = l$ add up, each with the factor $1/S^2$. The baseline
-# $\operatorname{mean}(V)$ has equal weights where softmax has about $(1 + t_{ij} - \bar t_i)/S$, with the scores
-# $t = q^\top k/\sqrt d$. So
+# Each of the first three terms is the same for all $j$ or for all $l$, and drops out as well. Of the last, the keys'
+# part, only the terms with $j = l$ add up. The baseline $\operatorname{mean}(V)$ has equal weights where softmax has
+# about $(1 + t_{ij} - \bar t_i)/S$, with the scores $t = q^\top k/\sqrt d$. So, where a bar denotes the mean,
+#
+# $$\text{error of features} \approx \frac{1}{S^2} \sum_{j=1}^S \frac{\|k_j'\|^2}{m}
+# = \frac{\overline{\|k'\|^2}}{mS} , \qquad
+# \text{error of mean}(V) \approx \frac{1}{S^2} \sum_{j=1}^S (t_{ij} - \bar t_i)^2 = \frac{\operatorname{Var}(t)}{S} ,$$
 #
 # $$\text{normalised error} = \frac{\text{error of features}}{\text{error of mean}(V)} \;\approx\;
-# \frac{\overline{\|k'\|^2}/(mS)}{\operatorname{Var}(t)/S} = \frac{\overline{\|k'\|^2}}{m \operatorname{Var}(t)} ,$$
+# \frac{\overline{\|k'\|^2}}{m \operatorname{Var}(t)} .$$
 #
-# where a bar denotes the mean. If queries are as long as keys, the numerator is half of the relative variance of a
-# weight, times $m$: the query's half has cancelled.
+# If queries are as long as keys, this is half of the relative variance of a weight, over $\operatorname{Var}(t)$: the
+# query's half has cancelled.
 #
 # How far does the rule reach? We try it with $m = L/4$ directions on *independent* heads, made up at seven scales
 # ($d = 8$), on *aligned* ones, made up with $q = k$, and on trained heads with shifted keys (lesson 09): the *decoder*
@@ -368,7 +372,10 @@ show(
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 with fold("Predicted and measured errors, and the largest scores"):
-    print("Prediction: half the relative variance over Var(t)")
+    print(
+        "Prediction: half the relative variance over Var(t). The mean square of the whole sum, for"
+    )
+    print("tokens of any length and values that are known, is theory.output_mse.")
     predicted, _, error, *_ = made[:, made[1] < 0.1]
     ratio = error / predicted
     print("Made-up heads with a relative variance below 0.1:")
@@ -400,20 +407,22 @@ with fold("Predicted and measured errors, and the largest scores"):
 
 # %% [markdown]
 # **On these made-up tokens ($d = 8$) with a relative variance below a tenth the rule is right within a factor of two;
-# on every trained head it says nothing.** On the trained heads its smallest prediction is above a hundred. On the
-# made-up ones Taylor features of degree 2 have smaller errors on every head.
+# on every trained head it says nothing.** Its smallest prediction for a trained head is above a hundred.
 #
-# Why does the rule fail on trained heads? By lesson 09 the weight of a pair with the score $t > 0$ has a relative
-# variance of at least $(e^{4t} - 1)/m$. At $t = 4$ that is $9 \cdot 10^6/m$, and in the median trained head of each
-# kind the largest score is above 6. An output needs fewer directions than a weight, but the rule does not know how
-# many. So there we have to measure.
+# Why does the rule fail there? By lesson 09 the weight of a pair with the score $t > 0$ has a relative variance of at
+# least $(e^{4t} - 1)/m$. In the median trained head of each kind the largest score is above 6, where that is more than
+# $10^{10}/m$. An output needs fewer directions than a weight, but the rule does not know how many. So on trained heads
+# we have to measure. Can we do it cheaply?
 #
 # ## 5. Measuring the error on a sample
 #
 # Are a sample of 64 queries and four draws of directions enough? On the antibody heads, each on two chains, and on the
 # speech heads, again with $m = L/4$, we compare their normalised error with that of all queries and many other draws,
-# in twenty samples. The rival is a window of half of all keys, which costs the same, alone and with one mean key for
-# all keys outside it (lesson 14).
+# in twenty samples (the fold below). **A sample of 64 queries and four draws tells roughly what features are worth on a
+# head.** In these samples it gave their error within a factor of two.
+#
+# And what are they worth? The rival is a window of half of all keys, which costs the same, alone and with one mean key
+# for all keys outside it (lesson 14).
 #
 # **Before you run this:** look again at the errors in the figure of section 4. On how many of these eight heads will
 # $L/4$ features be closer to attention than an equally expensive window: on hardly any, on about half, or on most of
@@ -446,7 +455,6 @@ for (name, (q, k, v)), heads, n in zip(HEADS.items(), (6, 2), (124, 44), strict=
         line = f"{name:9}{head}" + "{:>19}   {:>11} {:>11} {:>11}".format(*columns)
         lines.append(f"{line}   {ratio[:, part].min():.2f} to {ratio[:, part].max():.2f}")
 few, none = np.sum(closer, axis=0)
-print(f"features are closer than the window {few} times of 14, with a mean key {none} times")
 other = [a.reshape(6, 2, 122, 64)[:, ::-1].reshape(12, 122, 64) for a in antibodies]
 bench = compare.rivals(*antibodies, budget=61, sample=other)  # sizes from the other chain
 with fold("Errors and ratios on every head, and the bench on the antibody heads"):
@@ -454,6 +462,7 @@ with fold("Errors and ratios on every head, and the bench on the antibody heads"
         "normalised error   64 queries   all queries      window    mean key   ratio, in 20 samples"
     )
     print("\n".join(lines))
+    print(f"features are closer than the window {few} times of 14, with a mean key {none} times")
     print(
         "Antibody heads, by compare.rivals; but for Taylor features the cost is that of L/4 features:"
     )
@@ -464,15 +473,12 @@ with fold("Errors and ratios on every head, and the bench on the antibody heads"
         print(f"{(errors < drawn['antibody']).sum():10d} times of 12")
 
 # %% [markdown] tags=["answer"]
-# On hardly any: features are closer on one head, the last of the antibodies, on both chains. With one mean key the
-# window is closer on all eight.
+# On hardly any: on one of the eight, an antibody head, and on both of its chains. With one mean key the window is
+# closer on all eight.
 
 # %% [markdown]
-# **A sample of 64 queries and four draws tells roughly what features are worth on a head.** In these twenty samples it
-# gave their error within a factor of two.
-#
-# The result is now finite at any norm, and on made-up tokens it may also be right. On these antibody and speech heads,
-# however, these untuned features are rarely better than $\operatorname{mean}(V)$. What do the norms say of the writer?
+# The result is now finite at any norm. But on these antibody and speech heads the untuned features are rarely better
+# than $\operatorname{mean}(V)$. What do the norms say of the writer?
 #
 # ## 6. Back to the writer
 #
@@ -503,7 +509,7 @@ def attend(q, k, v, layer, *, causal, key_mask):
 
 print(f"with 256 directions: {writer.bits(params, attend).mean():.2f} bits per character", end=", ")
 print(f"exact {writer.bits(params).mean():.2f}")
-print(writer.write(params, attend))
+print(writer.write(params, attend)[:62], "…")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 of_head = np.mean(np.reshape([np.median(x, axis=1) for x in squares], (-1, 2, 4)), axis=0)
