@@ -28,9 +28,10 @@ xp = get_backend()
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-def difference(a, b):
-    """The largest difference of a and b over the largest entry of b, in words."""
-    gap = np.abs(to_host(a) - to_host(b)).max() / np.abs(to_host(b)).max()
+def difference(b, *others):
+    """The largest difference of the others from b, over the largest entry of b, in words."""
+    b = to_host(b)
+    gap = max(np.abs(to_host(a) - b).max() for a in others) / np.abs(b).max()
     return "below 1e-12" if gap < 1e-12 else f"{gap:.1e}"
 
 
@@ -70,9 +71,8 @@ by_prefix = divide((phi_q[:, None, :] @ P)[:, 0, :])
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 package = attention.linear_attention(phi_q, phi_k, v, causal=True)
-print("largest difference from the masked table")
-print(f"prefix sums:                        {difference(by_prefix, by_mask)}")
-print(f"linear_attention(..., causal=True): {difference(package, by_mask)}")
+print("prefix sums, and linear_attention(..., causal=True):")
+print(f"difference from the masked table {difference(by_mask, by_prefix, package)}")
 
 # %% [markdown]
 # This program, `naive.causal_linear_attention` in the package, stores all prefix sums at once, $L F (e + 1)$ numbers,
@@ -99,8 +99,8 @@ print(f"one prefix sum, one 128 × 128 table:  {4 * (prefix + C**2) / 2**20:10,.
 # No: after row $i$ we use $P_i$ only to make $P_{i+1}$. Cut the text into *chunks* of $C$ consecutive tokens. A row
 # sees the keys of its own chunk, up to its own position, through a masked product of size $C \times C$. It sees the
 # keys of all earlier chunks through one prefix sum $P$, the *state* that passes from chunk to chunk. The chunk is added
-# to $P$ only after its rows have been computed: $P$ is an *exclusive* prefix sum. With $m$ directions, a token then
-# costs $2m(d + e) + C(m + e)$ multiplications: for $C = L$ the cost is quadratic again.
+# to $P$ only after its rows have been computed: $P$ is an *exclusive* prefix sum. The longer the chunks, the more the
+# masked products cost. With a single chunk the cost is quadratic again.
 
 
 # %%
@@ -117,9 +117,10 @@ def by_chunks(phi_q, phi_k, v_bar, C):
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-print("largest difference from the masked table")
-for C in (1, 7, 64, L):
-    print(f"chunks of {C:3d} tokens: {difference(by_chunks(phi_q, phi_k, v_bar, C), by_mask)}")
+rows = (by_chunks(phi_q, phi_k, v_bar, C) for C in (1, 7, 64, L))
+print(
+    f"chunks of 1, 7, 64 and all tokens: difference from the masked table {difference(by_mask, *rows)}"
+)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 n, C = 16, 4
@@ -147,33 +148,28 @@ show(
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("Multiplications per token, in chunks of four sizes"):
-    print("m = 256, d = e = 64")
+    print("2 m (d + e) + C (m + e) in chunks of C tokens, with m directions; m = 256, d = e = 64")
     for chunk in (1, 128, 512, 65_536):
         print(f"chunks of {chunk:6,d}: {2 * 256 * (64 + 64) + chunk * (256 + 64):12,d}")
     print(f"exact attention, 65,536 tokens and half of them seen: {65_536 * (64 + 64) // 2:,d}")
 
 # %% [markdown]
-# **A row reads all earlier chunks through one matrix, whose size does not depend on the length of the text.**
-#
-# **Before you run this:** without a mask, a table of 256 queries and keys with 32 features has rank 32 at most (lesson
-# 10). With a causal mask, is its rank still at most 32, about twice as much, or all of 256?
+# **A row reads all earlier chunks through one matrix, whose size does not depend on the length of the text.** The
+# masked table of all pairs has full rank, because a triangular matrix with a positive diagonal can be inverted. What
+# stays low, at most $F$, is the rank of every block of rows from a cut on and of keys before that cut: all that later
+# rows read of the earlier keys has passed through $P$, which has $F$ rows.
 
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 full, causal = to_host(phi_q @ xp.matrix_transpose(phi_k)), to_host(A)
 rank = np.linalg.matrix_rank
-print(f"rank of the table: {rank(full)}; with the mask: {rank(causal)}")
-for cut in (16, 128, 240):
-    print(f"masked, rows from {cut:3d} on and keys before: rank {rank(causal[cut:, :cut])}")
-
-# %% [markdown] tags=["answer"]
-# The rank of the masked table is all of 256, because a triangular matrix with a positive diagonal can be inverted.
+with fold("The rank of the masked table, and of three blocks below its diagonal"):
+    print(f"rank of the table: {rank(full)}; with the mask: {rank(causal)}")
+    for cut in (16, 128, 240):
+        print(f"masked, rows from {cut:3d} on and keys before: rank {rank(causal[cut:, :cut])}")
 
 # %% [markdown]
-# What stays low is the rank of every block of rows from a cut on, and of keys before that cut. It is $F$ at most,
-# because all that later rows read of the earlier keys has passed through $P$, which has $F$ rows. So the past is a
-# matrix of $F$ rows. How short may a chunk be?
-
-# %% [markdown]
+# So the past is a matrix of $F$ rows. How short may a chunk be?
+#
 # ## 3. Chunks of one token: a recurrence
 #
 # With $C = 1$ a model can write: it reads one token, computes one row, and chooses the next token. We split the prefix
@@ -197,23 +193,29 @@ show(
 )
 
 # %% [markdown]
-# Training also needs gradients. Automatic differentiation of a loop over tokens stores every $P_i$, four gigabytes in
-# the example of section 1. One remedy is to compute the sums again. Let $g_i$ be the gradient of the loss with respect
-# to $\varphi(q_i)^\top P_i$. Query $i$ occurs in row $i$ only, so its gradient is $P_i\, g_i$, and a second pass from
-# the start makes $P_i$ again. Key $j$ occurs in all rows $i \ge j$:
-#
-# $$\frac{\partial\, \text{loss}}{\partial \varphi(k_j)} = R_j\, \bar v_j , \qquad
-# R_j = \sum_{i \ge j} \varphi(q_i)\, g_i^\top ,$$
-#
-# a sum that runs backward from the end of the text. The other remedy, used today, is to differentiate the chunked form.
-# Then one prefix sum and one masked product are stored per chunk, and the four gigabytes become 64.5 MiB.
+# Training also needs gradients, and for them a loop over tokens stores every $P_i$. Chunks store far less (see the
+# fold).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 stored = long // 128 * (prefix + 128**2)
-print(f"a prefix sum and a 128 × 128 table per chunk of 128 tokens: {4 * stored / 2**20:.1f} MiB")
+with fold("What chunks store for the gradients, and a second pass that stores nothing"):
+    print(
+        f"a prefix sum and a 128 × 128 table per chunk of 128 tokens: {4 * stored / 2**20:.1f} MiB"
+    )
+    print("A loop over tokens, differentiated automatically, stores every P_i (section 1).")
+    print(
+        "Or compute the sums again. Let g_i be the gradient of the loss with respect to φ(q_i)ᵀ P_i."
+    )
+    print(
+        "Query i occurs in row i only, so the gradient of φ(q_i) is P_i g_i, and a second pass from"
+    )
+    print("the start makes P_i again. Key j occurs in all rows i ≥ j, so the gradient of φ(k_j) is")
+    print(
+        "R_j (v_j, 1), with the sum R_j of φ(q_i) g_iᵀ over i ≥ j, which runs backward from the end."
+    )
 
 # %% [markdown]
-# In which numbers should we keep the state, so that long keys do no harm?
+# The state is now all that a model knows of its past. In which numbers should we keep it, so that long keys do no harm?
 #
 # ## 4. A stable state in three arrays
 #
@@ -267,9 +269,8 @@ for i in range(1, L):
     state = merge(state, one(k[i, ...], v[i, ...], W))
     rows.append(read(state, q[i, ...], W))
 favor = attention.favor_attention(q, k, v, W, causal=True)
-print("largest difference from the masked table")
-print(f"token by token:                    {difference(xp.stack(rows, axis=0), by_mask)}")
-print(f"favor_attention(..., causal=True): {difference(favor, by_mask)}")
+print("token by token, and favor_attention(..., causal=True):")
+print(f"difference from the masked table {difference(by_mask, xp.stack(rows, axis=0), favor)}")
 
 # %% [markdown]
 # In the package these are `absorb` (any number of keys at once), `merge` and `read`; `follow` absorbs a text and
@@ -281,13 +282,12 @@ print(f"favor_attention(..., causal=True): {difference(favor, by_mask)}")
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 empty = attention.init_state(k, v, W)
 whole, rows = attention.follow(empty, q, k, v, W)
-print(f"rows of follow, difference from favor_attention: {difference(rows, favor)}")
 parts = slice(51, L), slice(0, 50), slice(50, 51)
 x, y, w = (attention.absorb(empty, k[part, :], v[part, :], W) for part in parts)
 merged = attention.merge(x, attention.merge(y, w))
-for name in "czS":
-    gap = difference(getattr(merged, name), getattr(whole, name))
-    print(f"{name} merged, difference from a single pass: {gap}")
+gaps = {difference(getattr(whole, name), getattr(merged, name)) for name in "czS"}
+print(f"c, z and S merged: difference from a single pass {' or '.join(sorted(gaps))}")
+print(f"rows of follow: difference from favor_attention {difference(favor, rows)}")
 
 # %% [markdown] tags=["answer"]
 # None of the three arrays differs, up to rounding, because a sum depends neither on the order of its terms nor on how
@@ -400,6 +400,9 @@ with fold("Largest changes of an earlier row, for five programs and four last ke
     print(
         f"maximum of ωᵀk', ε = 1e-6, norm 200: difference from the mean of the visible values {far}"
     )
+    print(
+        "One maximum of h is half a remedy: a long key does not raise it, but a key with k′ = ω does."
+    )
 
 # %% [markdown] tags=["answer"]
 # They become the mean of the values that they see, because the features of the earlier keys fall below $\varepsilon$
@@ -411,9 +414,9 @@ with fold("Largest changes of an earlier row, for five programs and four last ke
 # because the model is graded on rows that depend on what comes next. In decoding the next key does not exist yet, so
 # the model meets rows that it was not trained on.
 #
-# The maximum of $h_{jf}$ is only half a remedy: a long key does not raise it, but a key with $k' = \omega$ does. The
-# full remedy is the maximum that the state keeps, one per feature, over the keys *so far*. Test your own code in the
-# same way, and with extreme keys: at norms 10 and 30 the program without $\varepsilon$ would have passed.
+# The remedy is the maximum that the state keeps, one per feature, over the keys *so far*. Test your own code in the
+# same way, and with extreme keys: at norms 10 and 30 the program without $\varepsilon$ would have passed. Now that the
+# state is safe, is it worth having?
 #
 # ## 6. Decoding with a KV cache or with a state
 #
@@ -421,8 +424,7 @@ with fold("Largest changes of an earlier row, for five programs and four last ke
 # *prefill*: all its tokens are known, so they can be processed together, or in chunks. After that the model decodes one
 # token per step. What does a step cost after $n$ tokens? The cache holds $n (d + e)$ numbers, and a step takes as many
 # multiplications. The state has $m (e + 2)$ numbers, for $S$, $z$ and $c$, beside the $m d$ numbers of $W$, which all
-# heads and texts can share. (In *grouped-query attention*, several heads share their keys and values, which makes the
-# cache smaller; Ainslie et al., 2023.)
+# heads and texts can share.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.state_and_cache()
@@ -433,12 +435,9 @@ show(
 )
 
 # %% [markdown]
-# A step with the state takes about $m (2 d + 3 e)$ multiplications: $W$ times the new key and the query, $m d$ each,
-# the old $S$ and the new values rescaled, and $S$ times the weights of the features, $m e$ each. **A step with a cache
-# reads all that was written so far, and a step with a state reads as much as at the first token.**
-#
-# Cache and state are equal in size at $n^* = m (e + 2)/(d + e)$ tokens, about $m/2$ where $d = e$. They need equally
-# many multiplications at $n = m (2 d + 3 e)/(d + e)$ tokens, about $5m/2$ where $d = e$.
+# **A step with a cache reads all that was written so far, and a step with a state reads as much as at the first
+# token.** Cache and state are equal in size at $n^* = m (e + 2)/(d + e)$ tokens, about $m/2$ where $d = e$. They take
+# equally many multiplications at about five times that length.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -517,14 +516,22 @@ with fold("Sizes and milliseconds at seven lengths"):
         f"n* = {m * (width + 2) / (2 * width):.0f}, and multiplications are equal at {5 * m // 2};"
     )
     print(f"here the state is faster {cross}")
+    print(
+        "A step with the state takes about m (2 d + 3 e) multiplications: W times the new key and the"
+    )
+    print("query, m d each, the old S and the new values rescaled, and S times the weights of the")
+    print(
+        "features, m e each. Cache and state take equally many at n = m (2 d + 3 e) / (d + e) tokens,"
+    )
+    print("which is 5 m / 2 where d = e.")
 
 # %% [markdown] tags=["answer"]
 # It is about five hundred times as large, because 65,536 is about five hundred times $n^* = 132$.
 
 # %% [markdown]
-# With $d = e = 64$ and $m = 256$ the state is smaller than the cache from $n^* = 132$ tokens on, but faster only much
-# later, here after thousands of tokens. In between, it saves memory and costs time, because a step consists of some
-# thirty small operations. And what does it forget?
+# This state is smaller than the cache from $n^* = 132$ tokens on, but faster only much later, here after thousands of
+# tokens. In between, it saves memory and costs time, because a step consists of some thirty small operations. And what
+# does it forget?
 #
 # ## 7. What a memory of fixed size forgets
 #
@@ -537,8 +544,8 @@ with fold("Sizes and milliseconds at seven lengths"):
 #
 # The first term is the value we asked for. The other $n - 1$ terms are uncorrelated noise, each with $1/d$ of the mean
 # square of a value, because the squares of the $d$ coordinates of a unit vector add up to 1, and no coordinate is
-# preferred. With $n > d + 1$ pairs this is worse than always answering 0. With the best factor, $d/(n + d - 1)$, the
-# error is $(n-1)/(n + d - 1)$, below 1 for any $n$, and near 1 for many keys.
+# preferred. With $n > d + 1$ pairs this is worse than always answering 0. Multiplied by the best factor, the answer has
+# the error $(n-1)/(n + d - 1)$, which is below 1 for any $n$, and near 1 for many keys.
 #
 # Exact attention with sharp logits, $\beta\, k_j^\top k_i$ with $\beta = 16$, finds the one key in its cache. Can a
 # state of positive features do the same, since it estimates the same weights? Its answer is a weighted mean
@@ -565,9 +572,8 @@ exact = attention.softmax_attention(x, x, identity)
 print(f"exact attention:                {np.diag(to_host(exact)).mean():.2f}")
 
 # %% [markdown]
-# **Before you run this:** if the values have 8 entries, the cache holds 3,072 numbers, and a state of 4,096 features
-# holds 40,960. The weights are not negative, and they add up to 1. Is the error of recall of this state nearer to 0,
-# 0.5 or 1?
+# **Before you run this:** the weights are not negative, and they add up to 1. Is the error of recall of the state of
+# 4,096 features nearer to 0, 0.5 or 1?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -651,6 +657,11 @@ show(
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 with fold("Errors of recall as they are, with the best factor, and with the best β"):
+    print(
+        f"numbers for 128 keys and values of 8 entries: cache {128 * 24:,}, state of 4,096 features"
+    )
+    print(f"{4096 * 10:,}, {4096 * 10 / (128 * 24):.0f} times as many")
+    print("best factor of the sum: d / (n + d - 1)")
     print(f"{'sum k vᵀ,':>17}{'state, 256 features:':>25}{'state, 4,096 features:':>27}")
     print("keys best factor" + 2 * "   β = 16, factor, best β   " + "4096 waves  cache")
     for n, (as_is, scaled), tuned, of in zip(
@@ -667,12 +678,14 @@ with fold("Errors of recall as they are, with the best factor, and with the best
 
 # %% [markdown]
 # This state is 13 times as large as the cache. **The more random facts a state of fixed size that only adds holds, the
-# worse it recalls each of them.** More positive features help slowly: at 128 keys 16 times as many reduce the error
-# from 0.81 to 0.49, with the best of five $\beta$ and the best factor for each. As many waves (cosines and sines),
-# summed without a denominator, leave 0.03; lesson 21 explains why.
+# worse it recalls each of them.** More positive features help slowly: at 128 keys sixteen times as many do not halve
+# the error, with the best of five $\beta$ and the best factor for each. As many waves, the cosines and sines of lesson
+# 08, nearly remove it if they are summed without a denominator. They are bad at small weights, but the right key has
+# the largest; lesson 21 explains the rest.
 #
 # To look up single facts among few keys, use a cache; use a state when a text takes far more memory and only its gist
-# is needed. Lesson 20 builds states that forget on purpose, and states that correct themselves.
+# is needed. Lesson 20 builds states that forget on purpose, and states that correct themselves. And our writer? Does it
+# write the same from a state?
 #
 # ## 8. Back to the writer
 #
@@ -745,7 +758,8 @@ with fold("Three draws, and the size of a cache"):
 # - [Katharopoulos et al. (2020)](references.md#katharopoulos-2020). "Transformers are RNNs"; the backward pass in
 #   §3.3.1.
 # - [Choromanski et al. (2021)](references.md#choromanski-2021). Causal attention by prefix sums.
-# - [Ainslie et al. (2023)](references.md#ainslie-2023). Grouped-query attention.
+# - [Ainslie et al. (2023)](references.md#ainslie-2023). *Grouped-query attention*: several heads share their keys and
+#   values, which makes the cache smaller.
 # - [Hua et al. (2022)](references.md#hua-2022). Chunks.
 # - [Milakov & Gimelshein (2018)](references.md#milakov-2018) and [Peng et al. (2023)](references.md#peng-2023). A
 #   running maximum, for one softmax and for each channel.
