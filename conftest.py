@@ -16,7 +16,7 @@ threadpool_limits(limits=1)
 # A machine with a GPU may be bare.
 pytest_plugins = ["tools.kernels"] if find_spec("nbval") else []
 # Their asserts report values, as those of a test file do.
-pytest.register_assert_rewrite("tests.claims", "tests.exercises.shared")
+pytest.register_assert_rewrite("tests.claims")
 
 # Unsolved on purpose: tests/test_exercises.py and tests/deep/test_projects.py run them.
 collect_ignore_glob = ["notebooks/exercises/*", "notebooks/projects/p*.ipynb"]

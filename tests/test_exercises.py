@@ -7,7 +7,6 @@ tests/exercises, a file a lesson.
 import importlib
 import inspect
 import runpy
-from pathlib import Path
 
 import pytest
 from nbclient import NotebookClient
@@ -15,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.nbgraderformat import MetadataValidator
 
 from performer_course import checks
-from tests.exercises.shared import wrong_answers
+from tests.exercises.test_checks import LESSONS, OF, wrong_answers
 from tests.support.grading import BEGIN, EMPTY, END, marked, sentences
 from tools.notebooks import NOTEBOOKS, handed_out, read, sources, student, write
 
@@ -27,7 +26,6 @@ WITHOUT_EXERCISES = [
     "a7_more_on_kernels",
 ]
 WITHOUT_EXERCISE = ["variance_of_mean"]
-LESSONS = sorted(path.stem for path in Path(checks.__file__).parent.glob("[!_]*.py"))
 CHECKS = [name for name, _ in inspect.getmembers(checks, inspect.isfunction)]
 STUB = "    # YOUR CODE HERE\n    raise NotImplementedError()"
 
@@ -185,10 +183,9 @@ def test_a_notebook_shows_a_hint_in_one_line_and_no_line_of_a_check():
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_each_check_of_a_lesson_has_right_answers_and_at_least_three_wrong_ones(lesson):
-    tested = importlib.import_module(f"tests.exercises.test_{lesson}")
-    assert sorted(tested.RIGHT) == sorted(tested.RIGHT | tested.WRONG) == checks_of(lesson)
-    for name in tested.RIGHT:
-        assert len(wrong_answers(name, tested.WRONG.get(name, ()))) >= 3
+    answers = OF[lesson]
+    assert sorted(answers.RIGHT) == sorted(answers.RIGHT | answers.WRONG) == checks_of(lesson)
+    assert all(len(wrong_answers(name)) >= 3 for name in answers.RIGHT)
 
 
 def test_a_learner_finds_the_checks_of_all_lessons_and_no_other_function():

@@ -11,7 +11,7 @@ from performer_course.models import language
 from performer_course.teaching import data
 from performer_course.transformer import join_heads
 from tests.deep import language_logits
-from tests.exercises.test_lesson_23 import row_by_row
+from tests.exercises.lesson_23 import row_by_row
 from tests.support.language_model import needs_language, real_language, small_language
 from tests.support.lessons import needs_training
 from tools.record import language as record

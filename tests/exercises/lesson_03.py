@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from performer_course.checks.lesson_03 import normal
-from tests.exercises.shared import exercises
 
 ANOTHER_RNG = np.random.default_rng(0)  # not the one that a check hands out
 
@@ -99,6 +98,3 @@ WRONG["which_kernel"] = [
     (lambda omega: by_moments(np.linalg.norm(omega, axis=1)), "right for d = 1"),
     (lambda omega: ("gaussian", omega.var() / 2), "γ is one of ¼, ½, 1, 2, 4"),
 ]
-
-
-TestExercises = exercises(RIGHT, WRONG)

@@ -1,7 +1,5 @@
 """Lesson 00, how a check answers: right answers in other forms, and what is no mistake."""
 
-from tests.exercises.shared import exercises
-
 RIGHT = {"variance_of_mean": [lambda variance, m: sum([variance] * m) / m**2]}
 WRONG = {
     "variance_of_mean": [
@@ -11,5 +9,3 @@ WRONG = {
         )
     ]
 }
-
-TestExercises = exercises(RIGHT, WRONG)

@@ -6,12 +6,16 @@ import numpy as np
 from scipy.special import logsumexp
 
 from performer_course.checks.lesson_11 import probed
-from tests.exercises.shared import exercises, norms
 
 RIGHT, WRONG = {}, {}
 
 
 RIGHT["predicted_error"] = [lambda q, k, m: np.sum(k * k) / (np.sqrt(q.shape[1]) * m * len(k) ** 2)]
+
+
+def norms(x):
+    """The squared norm of each row."""
+    return (x**2).sum(axis=1)
 
 
 def row_by_row(x, y, W):
@@ -52,6 +56,3 @@ def from_three_keys(attend, d):
 
 RIGHT["hidden_eps"] = [from_three_keys]
 WRONG["hidden_eps"] = [(probed(query=1e4), "is a denominator zero if ε is")]
-
-
-TestExercises = exercises(RIGHT, WRONG)

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from tests.exercises.shared import exercises
-
 RIGHT, WRONG = {}, {}
 
 
@@ -38,5 +36,3 @@ def by_recursion(N, eps):
 
 
 RIGHT["cheapest_separation"] = [by_recursion]
-
-TestExercises = exercises(RIGHT, WRONG)

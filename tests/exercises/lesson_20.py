@@ -4,7 +4,6 @@ import numpy as np
 
 from performer_course.checks.lesson_20 import fading, halves
 from performer_course.recurrent import decay_attention
-from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
@@ -30,5 +29,3 @@ WRONG["gated_weights"] = [
     (lambda q, k, a: fading(q, k, a.clip(-20)), "a bound"),
     (lambda q, k, a: np.where(np.isfinite(a).all(), fading(q, k, a), np.nan), "never subtract"),
 ]
-
-TestExercises = exercises(RIGHT, WRONG)

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from performer_course.checks.lesson_14 import rows
-from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
@@ -34,5 +33,3 @@ WRONG["near_and_rest"] = [
     (rows(), "that is an L × L array"),
     (lambda *given: two_sums(*given) * (1 + 1e-6), "is an ε added"),
 ]
-
-TestExercises = exercises(RIGHT, WRONG)

@@ -8,7 +8,6 @@ from scipy.optimize import minimize_scalar
 
 from performer_course import features
 from performer_course.checks.lesson_08 import LOOK, NAMES, NOT_FAR, mirrored
-from tests.exercises.shared import by_its_sum, exercises, norms
 
 RIGHT, WRONG = {}, {}
 
@@ -17,7 +16,7 @@ def limits(q, k, v):
     """What each kind of estimate tends to as m grows."""
     x, y = (a * a.shape[1] ** -0.25 for a in (q, k))
     distances = ((x[:, None] - y) ** 2).sum(axis=2)
-    of_keys = np.exp(norms(y) / 2)
+    of_keys = np.exp((y**2).sum(axis=1) / 2)
     weights = {
         "right": np.exp(x @ y.T),
         "turns": of_keys * np.exp(-((2 * np.pi) ** 2) * distances / 2),
@@ -25,7 +24,7 @@ def limits(q, k, v):
         "no scale": np.exp(q @ k.T),
         "two draws": 1 + 0 * distances,
     }
-    return {name: by_its_sum(A) @ v for name, A in weights.items()}
+    return {name: A / A.sum(axis=1, keepdims=True) @ v for name, A in weights.items()}
 
 
 def by_limits(estimates, rng, scale=0.15, left_out=None):
@@ -90,6 +89,3 @@ def by_minimisation(q, k):
 
 RIGHT["nearer_keys"] = [by_minimisation]
 WRONG["nearer_keys"] = [(lambda q, k: (q - q.mean(axis=0), k), "return the keys alone")]
-
-
-TestExercises = exercises(RIGHT, WRONG)

@@ -3,7 +3,6 @@
 import numpy as np
 
 from performer_course import attention
-from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
@@ -72,6 +71,3 @@ WRONG["is_relative"] = [
     (tried(equal=lambda a, b: a == b), "called not relative: q and k rotated"),
     (tried(most=900, shifts=(1, 400)), "positions run from 0 to 999"),
 ]
-
-
-TestExercises = exercises(RIGHT, WRONG)

@@ -5,7 +5,6 @@ import numpy as np
 from performer_course import attention, features
 from performer_course.checks import lesson_16
 from performer_course.checks.lesson_16 import key_gradient
-from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
@@ -84,6 +83,3 @@ WRONG["leaks"] = [
         )
     ],
 ]
-
-
-TestExercises = exercises(RIGHT, WRONG)

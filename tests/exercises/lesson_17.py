@@ -3,12 +3,10 @@
 import math
 
 import numpy as np
-import pytest
 
 from performer_course import attention, near_far, projections
 from performer_course.checks import lesson_17
 from performer_course.checks.lesson_17 import mixture
-from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
@@ -68,19 +66,6 @@ WRONG["can_be_replaced"] = [
 ]
 
 
-@pytest.mark.parametrize("rows", [projections.iid, projections.orthogonal])
-def test_the_error_of_each_synthetic_head_is_four_standard_errors_from_a_half(rows):
-    rng = np.random.default_rng(0)
-    heads = lesson_17._heads()
-    for (calibration, (q, k, v)), right, hint in heads[:-4] + heads[-1:]:  # one is there 4 times
-        k, exact = k - shortest(calibration, None), attention.softmax_attention(q, k, v)
-        W = [rows(rng, lesson_17.M, q.shape[1]) for _ in range(250)]
-        found = [((attention.favor_attention(q, k, v, each) - exact) ** 2).sum() for each in W]
-        half = ((v.mean(axis=0) - exact) ** 2).sum() / 2
-        error = np.std(found, ddof=1) / math.sqrt(lesson_17.DRAWS)
-        assert (half - np.mean(found)) * (1 if right else -1) > 4 * error, hint
-
-
 # window_baseline
 
 
@@ -121,6 +106,3 @@ WRONG["window_baseline"] = [
     (used_in_squares, "that is an L × L array"),
     (mixture(divide=lambda top, bottom: top / (bottom + 0.1)), "close, but not equal"),
 ]
-
-
-TestExercises = exercises(RIGHT, WRONG)

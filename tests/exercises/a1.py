@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 
-from tests.exercises.shared import exercises
-
 RIGHT, WRONG = {}, {}
 
 
@@ -43,6 +41,3 @@ def cosh_by_pairs(q, k, v, W):
 
 
 RIGHT["repaired_attention"] = [cosh_by_pairs]
-
-
-TestExercises = exercises(RIGHT, WRONG)

@@ -3,7 +3,6 @@
 import numpy as np
 
 from performer_course.checks.lesson_12 import by_values
-from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
@@ -65,5 +64,3 @@ RIGHT["most_pairs"] = [counted]
 WRONG["most_pairs"] = [
     (lambda d, error: counted(d, min(error, 1.0)), "found 101 for d = 100, error = 2.5")
 ]
-
-TestExercises = exercises(RIGHT, WRONG)

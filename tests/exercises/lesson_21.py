@@ -4,7 +4,6 @@ import numpy as np
 
 from performer_course import theory
 from performer_course.checks.lesson_21 import chosen
-from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
@@ -27,5 +26,3 @@ RIGHT["strength_for"] = [in_one_table]
 WRONG["strength_for"] = [
     (chosen(lambda odds, law: law[round(odds @ np.arange(len(odds)))]), "expected"),  # mean age
 ]
-
-TestExercises = exercises(RIGHT, WRONG)

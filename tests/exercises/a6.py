@@ -6,7 +6,6 @@ import numpy as np
 from scipy.linalg import hadamard
 
 from performer_course import projections, theory
-from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
@@ -65,6 +64,3 @@ WRONG["stage_error"] = [
     (over_measured, "the result is not random"),
     (lambda *given: by_rows(*given[:3], np.random.default_rng(1)), "of different seeds"),
 ]
-
-
-TestExercises = exercises(RIGHT, WRONG)

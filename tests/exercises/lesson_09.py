@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from performer_course import theory
-from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
@@ -29,5 +28,3 @@ WRONG["features_needed"] = [
     (lambda *given, to=to: np.array(from_theory(*given))[to], "the order is trigonometric")
     for to in ([1, 0, 2], [1, 2, 0], [2, 1, 0])
 ]
-
-TestExercises = exercises(RIGHT, WRONG)
