@@ -5,12 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from performer_course._arguments import (
-    check_array,
-    check_attention,
-    check_count,
-    check_number,
-)
+from performer_course._arguments import check_array, check_attention, check_count, check_number
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,15 @@
-"""Each kernel equals its formula written as a loop and scikit-learn's, is positive definite, and
-refuses what it cannot take."""
+"""Each kernel equals its formula written as a loop, also where that is hard to compute."""
 
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from performer_course.kernels import cauchy, gaussian, laplacian, polynomial, softmax
 from tests.support.textbook import points
 
 KERNELS = [polynomial, gaussian, laplacian, cauchy, softmax]
 each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda f: f.__name__)
-repeatable = settings(derandomize=True, deadline=None, max_examples=50)
 
 
 def dot(x, y):
@@ -60,15 +55,6 @@ def test_leading_axes_broadcast(kernel):
     assert gram.shape == (2, 3, 5, 4)
     for i, j in np.ndindex(2, 3):
         np.testing.assert_allclose(gram[i, j], kernel(x[i, 0], y[j]), rtol=1e-13)
-
-
-@each_kernel
-@repeatable
-@given(x=arrays(float, st.tuples(st.integers(1, 8), st.integers(1, 4)), elements=st.floats(-3, 3)))
-def test_a_kernel_is_symmetric_and_positive_semi_definite(kernel, x):
-    gram = kernel(x, x)
-    np.testing.assert_allclose(gram, gram.T, rtol=1e-14, atol=1e-300)
-    assert np.linalg.eigvalsh(gram).min() >= -1e-14 * len(x) * np.trace(gram)
 
 
 @pytest.mark.parametrize("kernel", [gaussian, laplacian, cauchy], ids=lambda f: f.__name__)

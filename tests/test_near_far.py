@@ -10,12 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from performer_course import naive, near_far
-from performer_course.near_far import (
-    follow_window,
-    joint_attention,
-    near_field,
-    window_state,
-)
+from performer_course.near_far import follow_window, joint_attention, near_field, window_state
 from tests.support.textbook import qkv, softmax_by_rows
 
 repeatable = settings(deadline=None, derandomize=True, max_examples=40)

@@ -54,10 +54,7 @@ def test_memory_is_that_of_the_features_and_into_a_kept_array_none_on_the_way():
     """Fresh pages in every step cost more than the sines: half the speed on some machines."""
     x, W, b = (points(*s, dtype=np.float32) for s in ((50_000, 8), (512, 8), (512,)))
     out = np.zeros((50_000, 512), dtype=np.float32)
-    for compute in (
-        lambda: features.fourier(x, W[:256]),
-        lambda: features.fourier_phase(x, W, b),
-    ):
+    for compute in (lambda: features.fourier(x, W[:256]), lambda: features.fourier_phase(x, W, b)):
         Z, peak = traced(compute)
         assert peak - Z.nbytes < 8 * 2**20
     _, peak = traced(lambda: features.fourier(x, W[:256], out=out))

@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from performer_course._stable import (
-    PARTS,
-    exp_relative,
-    largest,
-    projected,
-    squared_norm,
-)
+from performer_course._stable import PARTS, exp_relative, largest, projected, squared_norm
 from tests.support.strict_double import DEVICE, poisoned
 from tests.support.textbook import points
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from performer_course import theory
+from tests.support.textbook import series
 
 R = np.array([[0.0, 0.3], [1.0, 4.0]])
 
@@ -54,23 +55,13 @@ def test_a_form_of_any_length_ends_and_is_a_number(form):
 # The softmax kernel's errors, as they are defined, in as many digits as it takes
 
 
-def kummer(d, s):
-    """₁F₁(d; d/2; s/2), s ≥ 0."""
-    term = total = Decimal(1)
-    for k in itertools.count():
-        term *= (d + k) * s / 2 / ((Decimal(d) / 2 + k) * (k + 1))
-        total += term
-        if term < total * Decimal("1e-40"):
-            return total
-
-
 def by_definition(x, y, m, rho):
     """Each MSE of D and E at one pair by its formula alone; m ≤ d."""
     d, one, exp = len(x), Decimal(1), Decimal.exp
     x, y, rho = [Decimal(t) for t in x], [Decimal(t) for t in y], Decimal(rho)
     dot, norms = (sum(map(Decimal.__mul__, a, b)) for a, b in ((x, y), (x + y, x + y)))
     r2, s = norms - 2 * dot, norms + 2 * dot
-    gain = Decimal(m - 1) / m * exp(-norms) * (kummer(d, s) - exp(s))
+    gain = Decimal(m - 1) / m * exp(-norms) * (series(d, Decimal(d) / 2, s / 2) - exp(s))
     positive = exp(2 * dot) * (exp(s) - 1) / m
     front = ((1 + rho) / 2 / rho.sqrt()) ** d
     return {
@@ -136,18 +127,6 @@ def test_means_over_a_sphere_keep_their_size_at_any_radius():
 
 def test_the_best_rho_does_not_overflow():
     assert theory.best_rho(1e308, 2) == pytest.approx(1e-308, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    "variance", [theory.orthogonal_fourier_variance, theory._fixed_norm_variance]
-)
-@pytest.mark.parametrize(("blocks", "last", "d"), [(1, 1, 2), (2, 3, 4), (1, 6, 7), (3, 0, 5)])
-def test_blocks_are_independent_and_the_last_may_be_cut(variance, blocks, last, d):
-    m, one = blocks * d + last, variance(R, 1, d)
-    covariance = 2 * variance(R, 2, d) - one  # of two rows of one block
-    pairs = blocks * d * (d - 1) + last * (last - 1)
-    expected = (m * one + pairs * covariance) / m**2
-    np.testing.assert_allclose(variance(R, m, d), expected, rtol=1e-9, atol=1e-15)
 
 
 NEAR = np.array([1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.4, 0.6, 0.9, 0.999, 1.001, 2.0])

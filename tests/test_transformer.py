@@ -5,14 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from performer_course.transformer import (
-    ATTENTIONS,
-    Config,
-    block,
-    forward,
-    init,
-    positions,
-)
+from performer_course.transformer import ATTENTIONS, Config, block, forward, init, positions
 from tests.support.textbook import favor_by_rows, softmax_by_rows
 
 ENCODER = Config(vocabulary=11, width=12, heads=3, depth=2, causal=False)

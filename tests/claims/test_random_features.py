@@ -13,6 +13,7 @@ from scipy.linalg import hadamard as hadamard_matrix
 
 from tests.claims.harness import Part
 from tests.claims.shared import SHARED, agree, agrees
+from tests.support.textbook import series
 
 PART = Part("Random features", SHARED)
 claim = PART.claim
@@ -536,17 +537,6 @@ def the_tables_of_the_literature_come_out(p):
     assert np.allclose(gain, (0.0028, 0.053, 0.720), rtol=0.01)
     bias = t.fixed_norm_mean(r, 16) - np.exp(-(r**2) / 2)
     assert np.allclose(bias, (-0.0008, -0.0090, -0.0367), atol=5e-5)
-
-
-def series(a, b, x):
-    """Σ (a)_k/(b)_k x^k/k! in 150 digits; without (a)_k where a is None."""
-    term = total = Decimal(1)
-    for k in range(4000):
-        term *= (1 if a is None else a + k) * x / ((b + k) * (k + 1))
-        total += term
-        if abs(term) < Decimal(10) ** -70 and k > 2 * abs(x) ** Decimal("0.5"):
-            return total
-    raise ArithmeticError("the series did not end")
 
 
 @claim("""

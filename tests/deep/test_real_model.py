@@ -124,37 +124,6 @@ def test_after_a_failure_nothing_is_found_and_the_next_run_mends_it(fault, regis
     assert path.read_bytes() == weights
 
 
-def stopping(function, after):
-    """`function` for so many calls, and then an interruption."""
-    left = [True] * after
-
-    def called(*given):
-        if not left:
-            raise KeyboardInterrupt
-        left.pop()
-        return function(*given)
-
-    return called
-
-
-@pytest.mark.parametrize("after", [0, 1, 3])
-@pytest.mark.parametrize("step", ["shutil.copyfileobj", "hashlib.file_digest", "os.replace"])
-def test_an_interruption_leaves_no_weights_but_right_ones(step, after, registry, monkeypatch):
-    """Each step is taken once for each file, of which there are two or four, the weights last."""
-    _, _, weights, path, bring = registry
-    place, name = getattr(model, step.split(".")[0]), step.split(".")[1]
-    with monkeypatch.context() as patch:
-        patch.setattr(place, name, stopping(getattr(place, name), after))
-        if after == 3 and path.name != "model.bin":  # it is never asked so often
-            assert bring() == 0
-        else:
-            with pytest.raises(KeyboardInterrupt):
-                bring()
-            assert not path.exists()
-    assert bring() == 0
-    assert path.read_bytes() == weights
-
-
 def test_all_models_are_fetched_unless_one_is_named_and_an_unknown_name_is_refused(
     tmp_path, monkeypatch, capsys
 ):

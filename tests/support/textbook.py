@@ -1,6 +1,8 @@
 """The data that tests are run on, and the slow forms of `naive`, in float64 whatever comes in."""
 
+import itertools
 import math
+from decimal import Decimal
 
 import numpy as np
 
@@ -63,3 +65,14 @@ def recurrent_matrix(q, k, beta=None, log_decay=0.0, erase=None):
                 column = column - k[i] * (p[i] @ column)
             M[i, j] = q[i] @ column
     return M
+
+
+def series(a, b, x):
+    """Σ (a)_k/(b)_k x^k/k!, of Decimals, to 70 digits; without (a)_k where a is None."""
+    term = total = Decimal(1)
+    for k in itertools.count():
+        term *= (1 if a is None else a + k) * x / ((b + k) * (k + 1))
+        total += term
+        small = abs(term) < Decimal(10) ** -70 * max(1, abs(total))
+        if small and k > 2 * abs(x) ** Decimal("0.5"):
+            return total
