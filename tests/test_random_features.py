@@ -1,7 +1,5 @@
 """Random Fourier features: shapes, dtypes, steps, and bad arguments."""
 
-import tracemalloc
-
 import array_api_strict
 import numpy as np
 import pytest
@@ -9,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from performer_course import features, kernels, projections
+from performer_course.backend import peak
 from tests.support.strict_double import DEVICE, NO_FLOAT64, poisoned
 from tests.support.textbook import points
 
@@ -41,24 +40,13 @@ def test_any_shape_in_any_step_gives_the_same(batch, sizes, step, dtype, module)
         np.testing.assert_allclose(result, expected, atol=1e-14 if dtype == "float64" else 1e-5)
 
 
-def traced(compute):
-    """The result, and the most memory that was taken on the way."""
-    tracemalloc.start()
-    found = compute()
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return found, peak
-
-
 def test_memory_is_that_of_the_features_and_into_a_kept_array_none_on_the_way():
     """Fresh pages in every step cost more than the sines: half the speed on some machines."""
     x, W, b = (points(*s, dtype=np.float32) for s in ((50_000, 8), (512, 8), (512,)))
     out = np.zeros((50_000, 512), dtype=np.float32)
     for compute in (lambda: features.fourier(x, W[:256]), lambda: features.fourier_phase(x, W, b)):
-        Z, peak = traced(compute)
-        assert peak - Z.nbytes < 8 * 2**20
-    _, peak = traced(lambda: features.fourier(x, W[:256], out=out))
-    assert peak < 2**18  # ⅛ of what a step writes
+        assert peak(compute, x) - out.nbytes < 8 * 2**20
+    assert peak(lambda: features.fourier(x, W[:256], out=out), x) < 2**18  # ⅛ of a step's
 
 
 def read_only(*shape):
