@@ -1,9 +1,9 @@
-"""Arguments that one might pass by mistake, drawn from a seed.
+"""Arguments that one might pass by mistake.
 
-A case is a public function, its valid example and one or two arguments made wrong. It gives a
-result without NaN, or a ValueError or TypeError that a check of ours raised and that names an
-argument; it ends, and leaves what it was given as it was. A new function joins by itself; a new
-name of a parameter on the host wants a line in HOST.
+Each argument of a public function's valid example is made wrong. The call gives a result without
+NaN, or a ValueError or TypeError that a check of ours raised and that names an argument; it ends,
+and leaves what it was given as it was. A new function joins by itself; a new name of a parameter on
+the host wants a line in HOST.
 """
 
 import contextlib
@@ -13,11 +13,9 @@ import inspect
 import itertools
 import linecache
 import math
-import os
 import re
 import signal
 import warnings
-import zlib
 from pathlib import Path
 
 import array_api_strict
@@ -31,7 +29,6 @@ from tests.support.language_model import small_language
 from tests.support.real_model import small_weights
 from tests.support.speech_model import small_speech
 
-SEED, CASES = int(os.environ.get("FUZZ_SEED", "0")), 35  # of each function
 SECONDS = 10  # of CPU time that a call may take
 PACKAGE = Path(performer_course.__file__).parent
 
@@ -95,37 +92,10 @@ def valid(function, rng, share=0.5):
     return {name: copy.deepcopy(values[name]) for name in chosen}
 
 
-JUNK = ["text", "1.5", b"1", True, 1j, [], [[1.0]], {}, np.nan, np.inf, -1, 0, 2.5]
-JUNK += [1e150, -1e308, 1e-300, np.datetime64("2024-01-01"), (1.0, None), np.array(1.5)]
-DTYPES = ["float16", "float32", "longdouble", "int64", "bool", "complex128", "object", "M8[s]"]
-LIBRARIES = [array_api_strict.asarray]
 LONG = np.finfo("longdouble").bits > 64
 BFLOAT16 = importlib.util.find_spec("ml_dtypes")
 if BFLOAT16:
     importlib.import_module("ml_dtypes")  # names it to NumPy
-if importlib.util.find_spec("jax"):
-    LIBRARIES.append(importlib.import_module("jax.numpy").asarray)
-
-
-def one_entry(value):
-    def put(x, rng):
-        x = x.copy()
-        if x.dtype.kind == "f" and x.size:
-            x.flat[rng.integers(x.size)] = value
-        return x
-
-    return put
-
-
-WRONG = [lambda x, rng, t=t: x.astype(t) for t in DTYPES]
-WRONG += [one_entry(t) for t in (np.nan, np.inf, -np.inf, 1e150, 1e308, -1e308, 1e-300)]
-WRONG += [
-    lambda x, rng, t=t: x * t if x.dtype.kind == "f" else x for t in (0.0, 1e150, 1e-300, 1e10)
-]
-WRONG += [
-    lambda x, rng, t=t: (x * t).astype("f4") if x.dtype.kind == "f" else x
-    for t in (1e12, 1e17, 1e25)
-]
 SHAPES = [
     lambda x: x[..., :0],
     lambda x: x[:0],
@@ -137,26 +107,10 @@ SHAPES = [
     lambda x: np.concatenate([x, x[:1]]),
     lambda x: np.swapaxes(x, 0, -1),
 ]
-WRONG += [lambda x, rng, shape=shape: shape(x) for shape in SHAPES]
-WRONG += [
-    lambda x, rng: x.tolist(),
-    lambda x, rng: np.ma.masked_array(x, rng.random(x.shape) < 0.5),
-    lambda x, rng: np.matrix(x.reshape(x.shape[0], -1)),
-    lambda x, rng: LIBRARIES[rng.integers(len(LIBRARIES))](x),
-]
 
 
 def replaced(tree, old, new):
     return examples.tree_map(lambda x: new if x is old else x, tree)
-
-
-def spoilt(value, rng):
-    """`value` made wrong: another thing, or one of the arrays in it another array."""
-    arrays = [x for x in examples.leaves(value) if isinstance(x, np.ndarray) and x.ndim]
-    if not arrays or len(arrays) > 100 or rng.random() < 0.25:
-        return None if rng.random() < 0.3 else JUNK[rng.integers(len(JUNK))]
-    chosen, wrong = arrays[rng.integers(len(arrays))], WRONG[rng.integers(len(WRONG))]
-    return replaced(value, chosen, wrong(chosen, rng))
 
 
 def numbers(tree):
@@ -227,34 +181,13 @@ def fault(function, given, seconds=SECONDS):
     return None
 
 
-def short(x):
-    return f"{x.dtype}{list(x.shape)}" if hasattr(x, "shape") else f"{x!r:.60}"
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("function", functions(), ids=examples.label)
-def test_no_argument_gives_nan_without_a_word_or_an_error_from_inside(function):
-    rng = np.random.default_rng([SEED, zlib.crc32(examples.label(function).encode())])
-    found = {}
-    for case in range(CASES):
-        given = valid(function, rng)
-        for name in rng.choice(
-            list(given), size=min(len(given), rng.integers(1, 3)), replace=False
-        ):
-            given[name] = spoilt(given[name], rng)
-        if words := fault(function, given):
-            call = ", ".join(f"{k}={short(v)}" for k, v in given.items())
-            found[f"{examples.label(function)}({call}): {words}"] = case
-    assert not found, f"seed {SEED}:\n" + "\n".join(found)
-
-
 # Each argument of every public function
 
 
 def refused(value, on_device, alone):
     """What is made of an argument that no function may take: {what is wrong: the value}."""
     if isinstance(value, np.ndarray) and value.ndim:
-        found = {"complex numbers": value.astype(complex)}
+        found = {"complex numbers": value.astype(complex), "a text": "1.5", "a dict": {}}
         found |= {"NaN": value * np.nan} if value.dtype.kind == "f" else {}
         found |= {"bfloat16": value.astype("bfloat16")} if BFLOAT16 else {}
         if on_device:
