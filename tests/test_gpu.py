@@ -3,11 +3,7 @@
 import importlib
 import io
 import itertools
-import json
-import os
 import runpy
-import subprocess
-import sys
 from contextlib import redirect_stdout
 
 import numpy as np
@@ -162,36 +158,6 @@ def test_results_are_in_c_order_whatever_their_inputs_are():
     turned = xp.matrix_transpose(xp.zeros((4, 5)))
     assert turned.flags.f_contiguous
     assert (turned + 1).flags.c_contiguous
-
-
-TF32 = """
-import json, sys
-import numpy as np
-import cupy
-a, b = (np.random.default_rng(0).normal(size=(2, 4, 256, 256)).astype(np.float32))
-def error(found, expected):
-    found = found.get().astype(np.float64)
-    return float(np.sqrt(((found - expected) ** 2).mean() / (expected ** 2).mean()))
-x, y, a, b = cupy.asarray(a), cupy.asarray(b), a.astype(np.float64), b.astype(np.float64)
-print(json.dumps({
-    "capability": int(cupy.cuda.Device().compute_capability),
-    "two": error(x[0] @ y[0], a[0] @ b[0]),
-    "tensordot": error(cupy.tensordot(x, y[0], axes=((-1,), (-1,))), a @ b[0].T),
-    "batch": error(x @ y, a @ b),
-}))
-"""
-
-
-@pytest.mark.parametrize("asked", ["0", "1"])
-def test_tf32_is_off_unless_asked_for_and_leaves_batches_alone(asked):
-    environment = os.environ | {"CUPY_TF32": asked}
-    command = [sys.executable, "-W", "ignore", "-c", TF32]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    found = json.loads(run.stdout)
-    rounded = asked == "1" and found["capability"] >= 80
-    assert found["batch"] < 1e-6
-    for name in ("two", "tensordot"):
-        assert 1e-4 < found[name] < 1e-3 if rounded else found[name] < 1e-6
 
 
 LIBRARIES = ("IPython", "matplotlib", "PIL", "sklearn")

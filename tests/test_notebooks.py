@@ -15,7 +15,6 @@ from tools.notebooks import (
     ENVIRONMENT,
     NOTEBOOKS,
     ROOT,
-    changes,
     execute,
     keep_volatile_outputs,
     problems,
@@ -94,30 +93,6 @@ def test_the_timings_of_a_notebook_are_of_one_run():
     for name, kept in (("second", "old"), ("changed", "new")):
         keep_volatile_outputs(now := run(name, "new"), run("second", "old"))
         assert [cell.outputs[0].text for cell in now.cells] == [kept, kept]
-
-
-def notebook(*cells):
-    """A notebook of a section with these cells: what each runs, prints, and its tags."""
-    code = [
-        v4.new_code_cell(
-            source, outputs=[v4.new_output("stream", text=said)], metadata={"tags": tags}
-        )
-        for source, said, *tags in cells
-    ]
-    return v4.new_notebook(cells=[v4.new_markdown_cell("## 6. Toy"), *code])
-
-
-def test_a_build_says_which_numbers_in_the_outputs_are_others_than_before():
-    volatile = built.VOLATILE
-    before = notebook(
-        ("f()", "at 0.300 1,024 keys, −1e-3"), ("g()", "1 of 2"), ("time()", "7 ms", volatile)
-    )
-    assert changes(before, before) == []
-    new = ("new()", "5 of 5"), ("f()", "with 0.200 1,536 keys, −1e-3"), ("g(2)", "1 of 2 and 3")
-    assert changes(notebook(*new, ("time()", "9 ms", volatile)), before) == [
-        "§6, cell 3: 0.300 → 0.200, 1,024 → 1,536",
-        "§6, cell 4: none → 3",
-    ]
 
 
 @each_lesson

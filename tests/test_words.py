@@ -201,27 +201,18 @@ def test_a_number_is_printed_beside_its_text_or_said_before_what_sums_up():
     assert unprinted(lesson) == beyond
 
 
-def test_a_number_is_bound_to_one_print(monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("window", "place", "beside"),
+    [("32", "1", None), ("42", "1", "; at its place is “window 0.42”"), ("42", "9", "")],
+)
+def test_a_number_is_bound_to_one_print(window, place, beside):
     """A change is noticed, even to what still fits, until the number is bound anew."""
-    text, path = "With a mean key it is 0.32.", tmp_path / "quoted.csv"
-    path.write_text("section,quotes\n99 §1,0.32 1.1.1\n", encoding="utf-8")  # by hand
-    toys = [toy(text, f"window 0.{n}\nall 0.32\nmean key 0.32") for n in (32, 42, 42)]
-    toys[2].sections[1].cells.insert(1, Cell("code", "", number=-1))
-    toys += [toy("At 0.33."), toy("At 0.33."), toy("So.")]
-    for name, new in [("QUOTED", path), ("paths", lambda: [0]), ("read", toys.pop)]:
-        monkeypatch.setattr(f"tests.test_words.{name}", new)
-    said = f"99 §1: 0.32 in “{text}” fits"
-    for row, line in [
-        ("99 §1,0.32 1.1.1\n", ""),
-        ("99 §1,0.32 1.1.3\n", f"{said} “mean key 0.32”; at its place is “window 0.42”\n"),
-        ("99 §1,0.32 1.2.3\n", f"{said} “mean key 0.32”\n"),
-        ("99 §1,0.33 none\n", "99 §1: 0.33 in “At 0.33.” fits “no cell beside it”\n"),
-        ("99 §1,0.33 none\n", "99 §1: 0.33 in “At 0.33.” fits “no cell beside it”\n"),
-        ("", ""),
-    ]:
-        bind()
-        assert path.read_text(encoding="utf-8") == f"section,quotes\n{row}"
-        assert capsys.readouterr().out == line
+    text = "With a mean key it is 0.32."
+    lesson = toy(text, f"window 0.{window}\nall 0.32\nmean key 0.32")
+    rows, anew = quotes(lesson, {"99 §1": f"0.32 1.1.{place}"})
+    assert rows == {"99 §1": "0.32 1.1.1" if beside is None else "0.32 1.1.3"}
+    said = f"99 §1: 0.32 in “{text}” fits “mean key 0.32”{beside}"
+    assert anew == [said] * (beside is not None)
 
 
 def test_what_is_given_is_said_and_needed():

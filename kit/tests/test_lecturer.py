@@ -267,17 +267,6 @@ def test_a_deck_ends_with_the_homework_and_with_author_and_year_of_its_sources(t
 
 
 @each_lecture
-def test_the_words_for_a_figure_do_not_repeat_its_caption(talk):
-    def runs(text):
-        words = re.findall(r"[\w’'-]+", text)
-        return {tuple(words[i : i + 8]) for i in range(len(words) - 7)}
-
-    captions = {f.number: f.caption for n in lessons_of(talk) for f in lesson(n).figures}
-    for number in captions.keys() & talk.figures.keys():
-        assert not runs(captions[number]) & runs(talk.figures[number]), number
-
-
-@each_lecture
 def test_a_deck_asks_each_question_before_its_answer_and_tells_the_speaker_what_they_tend_to_say(
     talk,
 ):

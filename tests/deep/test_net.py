@@ -5,7 +5,6 @@ import nbformat
 import pytest
 
 from performer_course.teaching import figures
-from tools import notebooks
 from tools.notebooks import ROOT, BuildError, build, problems, read, write
 
 ALT = 'alt=f"a wave from {wave.min():.2f} to {wave.max():.2f}"'
@@ -130,28 +129,6 @@ def test_a_failing_build_names_the_cell_and_leaves_the_notebook(toy, tmp_path):
     with pytest.raises(BuildError, match=r"(?s)01_toy\.py, cell 2 of 2: .*ZeroDivisionError"):
         build(source)
     assert path.read_bytes() == before
-
-
-def test_a_failing_lesson_does_not_stop_the_others(tmp_path, monkeypatch, capsys):
-    lessons = [tmp_path / "01_good.py", tmp_path / "02_bad.py"]
-    for source, line in zip(lessons, ["6 * 7", "1 / 0"], strict=True):
-        source.write_text(f"# %%\n{line}\n", encoding="utf-8")
-    monkeypatch.setattr(notebooks, "NOTEBOOKS", tmp_path)
-    monkeypatch.setattr(notebooks, "sources", lambda: lessons)
-    assert notebooks.main([]) == 1
-    assert [path.name for path in tmp_path.glob("*.ipynb")] == ["01_good.ipynb"]
-    said = capsys.readouterr()
-    assert said.out.splitlines()[-1].endswith("1 failed")
-    assert "02_bad.py, cell 1 of 1" in said.err
-
-
-def test_a_check_prints_what_it_finds_and_fails(toy, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(notebooks, "sources", lambda: [toy])
-    assert (notebooks.main(["--check"]), capsys.readouterr().err) == (0, "")
-    monkeypatch.setattr(notebooks, "sources", lambda: [toy, tmp_path / "new.py"])
-    (tmp_path / "new.py").write_text(TOY, encoding="utf-8")
-    assert notebooks.main(["--check"]) == 1
-    assert capsys.readouterr().err == "new.ipynb is missing: run `make notebooks`\n"
 
 
 def test_a_figure_without_data_or_without_words_is_refused():
