@@ -148,15 +148,7 @@ def settings(labextensions: Path) -> tuple[dict, dict]:
 
 
 def main() -> int:
-    need(
-        "lite",
-        jupyterlite_core="jupyterlite-core",
-        jupyterlite_pyodide_kernel="jupyterlite-pyodide-kernel",
-        jupyter_server="jupyter-server",
-        jupyterlab_widgets="jupyterlab-widgets",
-        pip="pip",
-        setuptools="setuptools",
-    )
+    need("lite")
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         (work / "wheels").mkdir()

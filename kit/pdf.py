@@ -33,7 +33,7 @@ def written(browser, address: str, page: str, folder: Path = HTML, ready: str = 
 
 
 def main(*pages: str) -> int:
-    need("pdf", playwright="playwright")
+    need("pdf")
     if chromium.PATH is None:
         raise SystemExit(f"no PDFs: {chromium.NONE}")
     pages = pages or tuple(handouts.name(talk.number) for talk in lectures.every())

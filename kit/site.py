@@ -405,7 +405,7 @@ def assets(folder: Path = STATIC) -> None:
 
 
 def main() -> int:
-    need("site", sphinx="sphinx", myst_nb="myst-nb", sphinx_book_theme="sphinx-book-theme")
+    need("site")
     stage()
     assets()
     shutil.rmtree(HTML, ignore_errors=True)

@@ -241,13 +241,7 @@ def assets(folder: Path) -> None:
 
 
 def main() -> int:
-    need(
-        "slides",
-        jinja2="jinja2",
-        markdown_it="markdown-it-py",
-        mdit_py_plugins="mdit-py-plugins",
-        playwright="playwright",
-    )
+    need("slides")
     shutil.rmtree(BUILD, ignore_errors=True)
     assets(BUILD / "shared")
     names = []
