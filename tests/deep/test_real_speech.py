@@ -10,7 +10,7 @@ import pytest
 from performer_course.models import _whisper, speech
 from performer_course.teaching import data
 from tests.deep import speech_encoded
-from tests.support.speech_model import FILE, LETTERS, needs_speech, real_speech
+from tests.support.speech_model import LETTERS, needs_speech, real_speech
 from tools.record import hearing, shared
 
 pytestmark = needs_speech
@@ -34,7 +34,7 @@ def lesson():
 
 def test_tokens_are_those_of_the_merges_that_lie_beside_the_weights(weights):
     """Words of the Python reference, each with its merges in their order, as GPT-2 does it."""
-    merges = json.loads(FILE.with_name("tokenizer.json").read_text())["model"]["merges"]
+    merges = json.loads(speech.find().with_name("tokenizer.json").read_text())["model"]["merges"]
     rank = {tuple(merge.split(" ")): n for n, merge in enumerate(merges)}
     ids = {name: n for n, name in enumerate(weights["vocabulary"])}
     codes = {letter: b for b, letter in LETTERS.items()}

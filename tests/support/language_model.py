@@ -6,21 +6,12 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from performer_course.models import language
-from tests.support.real_model import trusted
+from tests.support.real_model import fetched, trusted
 from tests.support.speech_model import LETTERS
 
-FILE = language.find()
-needs_language = pytest.mark.skipif(FILE is None, reason="the model is not here: `make model`")
-
-
-@functools.cache
-def real_language():
-    """What `load` gives, read once."""
-    return language.load(FILE)
-
+needs_language, real_language = fetched(language)
 
 MERGES = ["Ġ t", "h e", "Ġt he", "i n", "in g", "Ġ Ġ", "e r"]
 NAMES = ["<|end|>", "<|start|>", *LETTERS.values(), *(x.replace(" ", "") for x in MERGES)]

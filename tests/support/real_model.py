@@ -10,16 +10,15 @@ import pytest
 from performer_course.models import antibody
 from tools.model import sha256
 
-WEIGHTS = antibody.find()
-needs_model = pytest.mark.skipif(WEIGHTS is None, reason="the model is not here: `make model`")
+
+def fetched(model):
+    """A mark that skips a test where this model was not fetched, and what reads it once."""
+    path = model.find()
+    mark = pytest.mark.skipif(path is None, reason="the model is not here: `make model`")
+    return mark, functools.cache(lambda: model.load(path))
 
 
-@functools.cache
-def real_weights():
-    """{name: array}, read once."""
-    return antibody.load(WEIGHTS)
-
-
+needs_model, real_weights = fetched(antibody)
 WIDTH, WIDE, PLACES = 16, 24, 20
 
 

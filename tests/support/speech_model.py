@@ -1,23 +1,14 @@
 """The model of speech, for tests that skip where it was not fetched; and a small random one."""
 
-import functools
 import json
 import struct
 
 import numpy as np
-import pytest
 
 from performer_course.models import speech
+from tests.support.real_model import fetched
 
-FILE = speech.find()
-needs_speech = pytest.mark.skipif(FILE is None, reason="the model is not here: `make model`")
-
-
-@functools.cache
-def real_speech():
-    """What `load` gives, read once."""
-    return speech.load(FILE)
-
+needs_speech, real_speech = fetched(speech)
 
 # Bytes as GPT-2 writes them, letter by letter, and a few that are joined; the end comes last.
 LETTERS = {b: chr(b) for b in [*range(33, 127), *range(161, 173), *range(174, 256)]}
