@@ -316,11 +316,3 @@ def test_antibodies_are_twelve_to_judge_by_and_twelve_others():
     heavy, light = data.antibodies()["Trastuzumab"]
     assert heavy.endswith("CSRWGGDGFYAMDYWGQGTLVTVSS")
     assert light.startswith("DIQMTQSPSSLSASVGDRVTITCRASQDVNTAVAWYQQKPGKAPKLLIYSASFLYS")
-
-
-def test_the_licence_of_the_model_lies_beside_what_is_derived_from_it():
-    licence = (data.FOLDER / "LICENSE-antiberty.txt").read_text(encoding="utf-8")
-    assert licence.startswith("MIT License\n\nCopyright (c) 2023 Jeffrey Ruffolo")
-    note = (data.FOLDER / "LICENSE-antibodies.txt").read_text(encoding="utf-8")
-    assert "creativecommons.org/licenses/by/4.0" in note
-    assert "Raybould" in note

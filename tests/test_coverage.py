@@ -5,7 +5,7 @@ Behind each of its links is a comment, a regular expression that is found below 
 
 import re
 
-from tools.lesson import headings, paths, read
+from tools.lesson import paths, read
 from tools.setting import NOTEBOOKS
 
 PAGE = (NOTEBOOKS / "coverage.md").read_text(encoding="utf-8")
@@ -42,12 +42,3 @@ def test_each_section_is_taught_where_the_page_says():
     assert wrong(PAGE, TEXTS) == []
     documents = PAGE.split("\n## ")[1:]
     assert [len(ROW.findall(document)) for document in documents] == [28, 23, 25, 17, 35]
-
-
-def test_the_words_of_a_section_are_its_own():
-    """Words that are found almost anywhere would show nothing."""
-    sections = [below(head, text) for text in TEXTS.values() for _, head in headings(text)]
-    words = {place[-1] for _, taught in ROW.findall(PAGE) for place in PLACE.findall(taught)}
-    assert len(words) > 90
-    often = {said: sum(bool(re.search(said, text, re.I)) for text in sections) for said in words}
-    assert {said: n for said, n in often.items() if n > len(sections) / 8} == {}

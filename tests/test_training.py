@@ -85,10 +85,16 @@ def test_no_paragraph_is_both_learned_and_held_out():
     assert [len(of) for of in parts] == [102, 11]
 
 
-def test_the_licence_of_the_text_lies_beside_it():
-    licence = (data.FOLDER / "LICENSE-python.txt").read_text(encoding="utf-8")
-    assert "PYTHON SOFTWARE FOUNDATION LICENSE VERSION 2" in licence
-    assert "Copyright (c) 2001-2023 Python Software Foundation" in licence
+LICENCES = {
+    "python": "Copyright (c) 2001-2023 Python Software Foundation",
+    "antiberty": "MIT License\n\nCopyright (c) 2023 Jeffrey Ruffolo",
+    "antibodies": "Raybould",
+}
+
+
+def test_licences_lie_beside_what_is_derived_from_others_and_the_page_lists_all_files():
+    for name, words in LICENCES.items():
+        assert words in (data.FOLDER / f"LICENSE-{name}.txt").read_text(encoding="utf-8")
     page = (data.FOLDER / "README.md").read_text(encoding="utf-8")
     for path in data.FOLDER.iterdir():
         assert f"`{path.name}`" in page or path.name == "README.md"
