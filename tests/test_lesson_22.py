@@ -1,6 +1,5 @@
 """Lesson 22: its verdicts hold in each window and sequence of the records, not on average alone."""
 
-import csv
 import json
 import math
 from pathlib import Path
@@ -9,29 +8,23 @@ import numpy as np
 import pytest
 
 from performer_course.teaching import data
+from tests.support.lessons import table
 from tools.record import language
-
-
-def table(name):
-    with open(data.FOLDER / f"language_{name}.csv", encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
 
 NATS, KINDS = {}, {}  # three texts each of a novel and a reference; two each of three more kinds
 for found, name in ((NATS, "nats"), (KINDS, "kinds")):
-    for row in table(name):
+    for row in table(f"language_{name}"):
         found.setdefault(row["method"], []).append(float(row["nats"]))
 ERRORS = {}
-for row in table("errors"):
+for row in table("language_errors"):
     ERRORS.setdefault(row["method"], []).append(float(row["error"]))
-RECALL = table("recall")
 NEAR, EIGHT = "window 64 + 4", "7 9 10 17 18 20 23 24"
 HEADS = "7:0 7:1 7:2 17:1 18:2 20:1 20:2 21:0 21:2 22:2 23:0 23:2"
 
 
 def recalled(exact, others=NEAR):
     """−ln P of each kind in the three sequences: {kind: (3,)}."""
-    rows = [r for r in RECALL if (r["exact blocks"], r["others"]) == (exact, others)]
+    rows = table("language_recall", **{"exact blocks": exact, "others": others})
     assert len(rows) == 3
     return {kind: np.array([float(r[kind]) for r in rows]) for kind in language.KINDS}
 
@@ -69,12 +62,12 @@ def test_what_a_window_costs_depends_on_the_kind_of_text_and_the_order_of_method
 
 
 def test_one_key_head_does_the_harm_of_layer_18_and_a_rule_names_those_that_stay_exact():
-    found = {(int(r["block"]), int(r["key head"])): r for r in table("key_heads")}
+    found = {(int(r["block"]), int(r["key head"])): r for r in table("language_key_heads")}
     harm = [float(found[18, g]["first digit"]) - 1.0135 for g in range(3)]
     assert max(np.abs(harm[:2])) < 0.05 < 0.9 < harm[2]
     order = sorted(found, key=lambda x: -sum(float(found[x][kind]) for kind in language.KINDS[:3]))
     assert tuple(order[:12]) == language.HARMFUL
-    looking = {(int(r["block"]), int(r["head"]) // 3) for r in table("looking")}
+    looking = {(int(r["block"]), int(r["head"]) // 3) for r in table("language_looking")}
     assert looking | {(7, g) for g in range(3)} == {*language.KEY_HEADS}
 
 
@@ -131,7 +124,7 @@ def test_in_all_layers_features_and_a_longer_window_draw(seed):
 
 
 def test_layer_18_alone_is_retrieval_and_nearly_free_on_prose():
-    harm = {row["block"]: {k: float(x) for k, x in row.items()} for row in table("harm")}
+    harm = {row["block"]: {k: float(x) for k, x in row.items()} for row in table("language_harm")}
     lost = {k: harm["18"][k] - harm["-1"][k] for k in ("first digit", "paragraph", "prose")}
     assert lost["first digit"] > 0.9
     assert lost["paragraph"] > 3
@@ -149,7 +142,10 @@ def test_which_exact_layers_bring_a_digit_back(exact, low, high):
 
 
 def test_features_in_all_layers_beat_a_window_of_their_memory_but_not_on_the_reference():
-    nats = {(x["method"], x["window"]): float(x["nats"]) for x in table("nats") + table("kinds")}
+    nats = {
+        (x["method"], x["window"]): float(x["nats"])
+        for x in table("language_nats") + table("language_kinds")
+    }
     windows = [window for method, window in nats if method == f"{NEAR}, trained 0"]
     less = {w: nats["window 96 + 4", w] - nats[f"{NEAR}, trained 0", w] for w in windows}
     assert (len(less), sum(x > 0 for x in less.values())) == (12, 10)
@@ -163,9 +159,9 @@ def test_projections_regain_half_where_they_learned_less_elsewhere_and_no_pass_k
     """And 256 keys, untrained, have the lower loss in each window."""
     over = {
         (row["method"], row["window"]): float(row["over exact"])
-        for row in table("nats") + table("kinds")
+        for row in table("language_nats") + table("language_kinds")
     }
-    last = [x for x in table("imitated") if (x["seed"], x["steps"]) == (seed, "240")]
+    last = table("language_imitated", seed=seed, steps="240")
     last = {x["window"]: float(x["over exact"]) for x in last}
     assert len(last) == 12
     assert all(over["window 256 + 4", x] < less < over[NEAR, x] for x, less in last.items())
@@ -174,5 +170,5 @@ def test_projections_regain_half_where_they_learned_less_elsewhere_and_no_pass_k
         part = sum(last[x] for x in named) / sum(over[NEAR, x] for x in named)
         assert low < part < high
         assert learned or all(over[f"{NEAR}, trained 0", x] < last[x] for x in named)
-    digits = [x for x in table("imitated_recall") if (x["seed"], x["steps"]) == (seed, "240")]
+    digits = table("language_imitated_recall", seed=seed, steps="240")
     assert np.mean([float(x["first digit"]) for x in digits]) > math.log(10)

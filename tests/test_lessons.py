@@ -4,7 +4,6 @@ A test begins with the number of its lesson; 19 and 20 have files of their own.
 """
 
 import collections
-import csv
 import itertools
 import json
 import math
@@ -16,7 +15,7 @@ import pytest
 from performer_course import attention, compare, features, near_far, theory
 from performer_course.kernels import cauchy, gaussian, laplacian
 from performer_course.teaching import data
-from tests.support.lessons import definitions
+from tests.support.lessons import definitions, table
 from tools.lesson import find, read
 
 
@@ -284,16 +283,11 @@ KINDS = "read", "synthetic"
 word_errors = defined("18")["word_errors"]
 
 
-def rows(name):
-    with open(data.FOLDER / f"speech_{name}.csv", encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.fixture(scope="module")
 def record():
     """(way, band, features) → {column: a number for each draw}."""
     found = {}
-    for row in rows("ways"):
+    for row in table("speech_ways"):
         key = row["way"], int(row["band"]), int(row["features"])
         for name in itertools.islice(row, 4, None):
             found.setdefault(key, {}).setdefault(name, []).append(float(row[name]))
@@ -334,7 +328,7 @@ def test_18_what_was_said_goes_with_what_was_counted(record):
 
 def test_18_what_a_mean_key_brings_back_depends_on_the_voice_and_on_silence():
     wrong = collections.Counter()
-    for r in rows("voices"):
+    for r in table("speech_voices"):
         program = {"read": "", "slt": "flite", "rms": "flite"}.get(r["voice"], "eSpeak NG")
         for sound in (program, r["sound"]), (r["voice"], r["stretch"], r["sound"]), ():
             wrong[*sound, r["way"]] += int(r["wrong"])
@@ -353,7 +347,7 @@ def test_18_what_a_mean_key_brings_back_depends_on_the_voice_and_on_silence():
 
 def test_18_a_mean_key_lacks_the_values_outside_more_than_their_weight():
     sounds = collections.defaultdict(dict)
-    for r in rows("outside"):
+    for r in table("speech_outside"):
         if float(r["weight outside"]) > 0.5:
             errors = [float(r[name]) for name in list(r)[-4:]]
             sounds[r["voice"], r["sound"]][r["block"], r["head"]] = errors

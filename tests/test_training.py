@@ -1,6 +1,5 @@
 """Training by Adam, the data that lessons train on, and the records of lesson 16."""
 
-import csv
 import hashlib
 import re
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 from performer_course.teaching import data
-from tests.support.lessons import needs_training, printed
+from tests.support.lessons import needs_training, printed, table
 from tools.notebooks import NOTEBOOKS
 
 LESSON = NOTEBOOKS / "16_train_a_performer.py"
@@ -137,14 +136,9 @@ def test_the_heads_of_a_decoder_are_kept_early_and_late():
         data.learned(600)
 
 
-def table(name):
-    with open(data.FOLDER / name, encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def trained_longer():
     """{(run, seed): bits (steps,)}."""
-    rows = table("decoder.csv")
+    rows = table("decoder")
     assert list(rows[0])[2:] == ["600", "1200", "3000", "6000", "12000"]
     return {(r["run"], r["seed"]): np.array(list(r.values())[2:], dtype=float) for r in rows}
 
@@ -180,7 +174,7 @@ def test_the_late_decoder_has_passed_counts_and_the_early_one_is_the_lessons():
 
 @pytest.mark.parametrize("seed", ["0", "1"])
 def test_a_tenth_of_the_training_brings_back_most_of_what_a_swap_lost(seed):
-    rows = [row for row in table("decoder_trained_on.csv") if row["seed"] == seed]
+    rows = table("decoder_trained_on", seed=seed)
     found = {row["run"]: np.array(list(row.values())[2:], dtype=float) for row in rows}
     soft, longer = found.pop("softmax"), trained_longer()
     alone = longer["trained without attention", seed][3]
@@ -198,13 +192,13 @@ def test_a_tenth_of_the_training_brings_back_most_of_what_a_swap_lost(seed):
 
 
 def three_seeds():
-    rows = table("three_seeds.csv")
+    rows = table("three_seeds")
     return {row.pop("run"): np.array([float(value) for value in row.values()]) for row in rows}
 
 
 def test_from_scratch_a_window_beats_softmax_and_features_at_best_draw_level():
     found, bests = three_seeds(), {}
-    for row in table("three_seeds_rates.csv"):
+    for row in table("three_seeds_rates"):
         bests.setdefault(row["attention"], []).append(float(row["bits"]))
     assert [np.argmin(bits) for bits in bests.values()] == [1] * 8 + [0] * 2  # of three rates
     scratch = {n[14:]: bits for n, bits in found.items() if n.startswith("from scratch, ")}

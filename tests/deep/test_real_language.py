@@ -1,19 +1,16 @@
 """The language model itself, where it was fetched: its logits, and its record asked again."""
 
-import csv
-
 import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
 from performer_course import near_far
 from performer_course.models import language
-from performer_course.teaching import data
 from performer_course.transformer import join_heads
 from tests.deep import language_logits
 from tests.exercises.lesson_23 import row_by_row
 from tests.support.language_model import needs_language, real_language, small_language
-from tests.support.lessons import needs_training
+from tests.support.lessons import needs_training, table
 from tools.record import language as record
 from tools.record import language_methods as methods
 
@@ -21,12 +18,6 @@ from tools.record import language_methods as methods
 @pytest.fixture(scope="module")
 def weights():
     return real_language()
-
-
-def rows(name, **where):
-    """The rows of a record with these values."""
-    with open(data.FOLDER / f"language_{name}.csv", encoding="utf-8", newline="") as file:
-        return [x for x in csv.DictReader(file) if {**x, **where} == x]
 
 
 @needs_language
@@ -49,7 +40,7 @@ def test_tokens_and_logits_are_those_of_other_programs(weights):
 def test_a_window_of_the_record_is_found_again(method, weights):
     tokens = record.windows(weights, "judge")["technical 2"]
     attend = methods.exact if method == "exact" else methods.near(64, 4)
-    (kept,) = rows("nats", window="technical 2", method=method)
+    (kept,) = table("language_nats", window="technical 2", method=method)
     lost = record.nats_of(weights, tokens, attend)
     assert abs(lost.mean() - float(kept["nats"])) < 2e-3
     assert abs(lost[:32].mean() - float(kept["0"])) < 4e-3
@@ -59,11 +50,11 @@ def test_a_window_of_the_record_is_found_again(method, weights):
 def test_an_error_and_a_retrieval_of_the_record_are_found_again(weights):
     near = methods.near(64, 4)
     attend = methods.hybrid({18, 23, 7, 17}, near)
-    (kept,) = rows("recall", **{"sequence": "2", "exact blocks": "7 17 18 23"})
+    (kept,) = table("language_recall", **{"sequence": "2", "exact blocks": "7 17 18 23"})
     found = record.scores(weights, *record.sequence(weights, 2), attend)
     np.testing.assert_allclose(found, [float(kept[kind]) for kind in record.KINDS], atol=0.01)
     given = record.heads(weights, *record.chosen(weights))[7]
-    (kept,) = rows("errors", method="window 64 + 4", block="7")
+    (kept,) = table("language_errors", method="window 64 + 4", block="7")
     kept = [float(kept[name]) for name in ("error", "normalised")]
     np.testing.assert_allclose(record.error(weights, near, 7, given), kept, rtol=0.01)
 

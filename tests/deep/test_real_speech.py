@@ -1,6 +1,5 @@
 """The model of speech itself, where it was fetched: what it hears of five sentences."""
 
-import csv
 import itertools
 import json
 
@@ -10,6 +9,7 @@ import pytest
 from performer_course.models import _whisper, speech
 from performer_course.teaching import data
 from tests.deep import speech_encoded
+from tests.support.lessons import table
 from tests.support.speech_model import LETTERS, needs_speech, real_speech
 from tools.record import hearing, shared
 
@@ -78,21 +78,17 @@ def test_five_sentences_are_written_down_word_by_word(weights, clip, lesson):
 
 
 def test_what_was_read_is_heard_as_on_record_alone_and_in_one_clip(weights, lesson):
-    def record(name):
-        with (data.FOLDER / name).open(encoding="utf-8", newline="") as file:
-            return [row for row in csv.DictReader(file) if row["voice"] == "read"]
-
     asked = hearing.other_sounds({})
     ways = {
         "exact": lesson.softmax,
         "window 24": lesson.window(24),
         "and mean key": lesson.near_and_mean_key(24),
     }
-    known = {(r["sound"], r["way"]): int(r["wrong"]) for r in record("speech_voices.csv")}
+    known = {(r["sound"], r["way"]): int(r["wrong"]) for r in table("speech_voices", voice="read")}
     for row in hearing.of_others(weights, lesson, ways, asked):
         assert abs(row["wrong"] - known[row["sound"], row["way"]]) <= 1
     found = itertools.islice(hearing.outside(weights, lesson, asked), 48)
-    for row, old in zip(found, record("speech_outside.csv"), strict=True):
+    for row, old in zip(found, table("speech_outside", voice="read"), strict=True):
         for name in itertools.islice(row, 2, None):
             assert abs(float(row[name]) - float(old[name])) <= 0.02 * (1 + abs(float(old[name])))
 

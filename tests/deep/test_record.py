@@ -1,7 +1,6 @@
 """Each file of notebooks/data has its recorder; what is quick is recorded again and compared."""
 
 import ast
-import csv
 import re
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 from performer_course.models import antibody
 from performer_course.teaching import data
-from tests.support.lessons import needs_training
+from tests.support.lessons import needs_training, table
 from tests.support.real_model import needs_model, real_weights
 from tools.notebooks import NOTEBOOKS, ROOT, read
 from tools.record import anatomy, curve, heads, sequences, shared
@@ -23,11 +22,6 @@ def lesson():
 @pytest.fixture(scope="module")
 def tuning():
     return needs_training("tools.record.tuning")[1]
-
-
-def rows(name):
-    with open(data.FOLDER / f"antibody_{name}.csv", encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_each_file_has_a_recorder_that_writes_it():
@@ -85,8 +79,7 @@ def ways(lesson):
 @needs_model
 @pytest.mark.parametrize("way", WAYS)
 def test_a_row_of_the_curve_is_what_the_model_says_again(way, lesson, ways):
-    of = [way, str(WAYS[way])]
-    kept = next(x for x in rows("curve") if [x["way"], x["features"]] == of)
+    kept = table("antibody_curve", way=way, features=str(WAYS[way]))[0]
     log_p, right, _ = lesson.scores(real_weights(), ways[way, WAYS[way], 0])
     close = 3e-4 if way in ("exact", "trained") else 5e-3
     assert abs(np.exp(-log_p.mean()) / float(kept["perplexity"]) - 1) < close
@@ -98,7 +91,7 @@ def test_a_line_of_the_anatomy_is_what_the_model_says_again():
     weights = real_weights()
     given = [antibody.encode(chain) for chain in shared.chains("test")]
     found = anatomy.means([antibody.heads(weights, tokens) for tokens in given])
-    for n, row in enumerate(rows("anatomy")):
+    for n, row in enumerate(table("antibody_anatomy")):
         for name in ("Var(t)", "keys", "near", "exponent", "ln of mean e^exponent"):
             assert abs(found[name].ravel()[n] / float(row[name]) - 1) < 2e-3
 
@@ -134,7 +127,7 @@ def test_what_the_record_begins_with_is_found_again(way, W, tuning, lesson):
     _, now, own = next(tuning.tuned(real_weights(), way, 0, shared.chains("test")))
     attend = tuning.attend_by(tuning.judges(way, own, 0)[W])
     log_p, right, _ = lesson.scores(now, attend)
-    kept = next(list(x.values()) for x in rows("tuning") if (x["way"], x["W"]) == (way, W))
+    kept = [*table("antibody_tuning", way=way, W=W)[0].values()]
     perplexity, error, _, _, hits = map(float, kept[4:])
     assert abs(np.exp(-log_p.mean()) / perplexity - 1) < 1e-3
     assert abs(log_p.std(ddof=1) / 702**0.5 / error - 1) < 1e-2
@@ -154,16 +147,11 @@ def x64():
 
 @pytest.mark.parametrize(("names", "rule", "d", "seed"), [(16, "delta", 8, 1), (4, "decay", 4, 2)])
 def test_a_cell_of_the_table_of_recall_is_found_again(names, rule, d, seed, x64):
-    with open(data.FOLDER / "recall.csv", encoding="utf-8", newline="") as file:
-        kept = [
-            float(row["right"])
-            for row in csv.DictReader(file)
-            if list(row.values())[:5] == [str(names), rule, str(d), "0.03", str(seed)]
-        ]
+    run = {"names": str(names), "rule": rule, "d": str(d), "rate": "0.03", "seed": str(seed)}
+    (kept,) = table("recall", **run)
     given = shared.lesson(21, tag="recall")
     right = given.answers(rule, given.trained(rule, d, seed, names), names)
-    assert len(kept) == 1
-    assert right.mean() == pytest.approx(kept[0], abs=2e-3)
+    assert right.mean() == pytest.approx(float(kept["right"]), abs=2e-3)
 
 
 def test_training_helps_adding_by_symbols_and_read_out_more_than_by_keys(x64):

@@ -1,11 +1,13 @@
-"""A lesson's functions and constants, without its training, and what its notebook printed."""
+"""A lesson's functions and constants, what its notebook printed, and the tables that it reads."""
 
 import ast
+import csv
 import importlib
 from pathlib import Path
 
 import pytest
 
+from performer_course.teaching import data
 from tools.lesson import read
 
 
@@ -42,3 +44,9 @@ def printed(lesson: Path) -> str:
     """All that the committed notebook of a lesson printed."""
     cells = read(lesson.with_suffix(".ipynb")).cells
     return "\n".join(output.text for cell in cells for output in cell.outputs if not output.figure)
+
+
+def table(name: str, **where: str) -> list[dict]:
+    """The rows of a table of notebooks/data that have these values."""
+    with open(data.FOLDER / f"{name}.csv", encoding="utf-8", newline="") as file:
+        return [row for row in csv.DictReader(file) if {**row, **where} == row]
