@@ -21,7 +21,7 @@ import numpy as np
 
 from performer_course import attention, near_far
 from performer_course.teaching import data, drawings, writer
-from performer_course.teaching.figures import COLORS, gram, show
+from performer_course.teaching.figures import COLORS, fold, gram, show
 
 # %% [markdown]
 # ## 1. Kernel smoothing: a locally weighted mean
@@ -77,7 +77,7 @@ print(f"mean of y, at every x:   {np.sqrt(((y.mean() - curve) ** 2).mean()):.3f}
 # measurements of different parts of the curve, which gives the estimate a *bias*. As the bandwidth grows further, the
 # weights approach equality, and the smoother approaches the mean of all the measurements. The best bandwidth is a
 # compromise, known as the *bias–variance trade-off*. **On a noisy sine, a weighted mean with the right bandwidth
-# removes about half of the noise, and nothing was trained.** It typically does so on other measurements.
+# removes about half of the noise, and nothing was trained.** It typically does so on other measurements (see the fold).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 distances = []  # of 400 other sets of measurements
@@ -89,9 +89,6 @@ for seed in range(1, 401):
     distances.append(np.sqrt(((fits - curve) ** 2).mean(axis=1)))
 distances = np.array(distances)  # (400, 5)
 of_03 = distances[:, 2]
-print(f"400 other sets: RMS distance at h = 0.3 in the median {np.median(of_03):.2f}, ", end="")
-print("in nine of ten {:.2f} to {:.2f}".format(*np.quantile(of_03, [0.05, 0.95])), end=", ")
-print(f"the smallest of the five in {(distances.argmin(axis=1) == 2).sum()}")
 fig, ax = plt.subplots(figsize=(9, 4.6))
 ax.plot(c, y, "o", color=COLORS[6], alpha=0.35, label="measurements")
 ax.plot(x, curve, color=COLORS[6], alpha=0.3, linewidth=6, linestyle="-", label="true curve")
@@ -108,6 +105,10 @@ show(
     f"point to point, and with 10 it stays between {curves[10].min():.2f} and {curves[10].max():.2f}, "
     f"close to the mean of all the measurements, {y.mean():.2f}.",
 )
+with fold("400 other sets of measurements"):
+    print(f"RMS distance at h = 0.3: median {np.median(of_03):.2f}, ", end="")
+    print("nine of ten {:.2f} to {:.2f}".format(*np.quantile(of_03, [0.05, 0.95])))
+    print(f"the smallest of the five in {(distances.argmin(axis=1) == 2).sum()} sets")
 
 # %% [markdown]
 # ## 2. Queries, keys and values
@@ -125,18 +126,16 @@ show(
 # exponentials are values of the softmax kernel of lesson 02. Dividing the exponentials by their sum gives the
 # *softmax* of the scores. These are the *attention weights* $w_{ij}$.
 #
-# For our sentence, though, these weights are of no use. Among vectors of equal length, the best match of a word is
-# itself, and in our sentence even the longer vector of `drank`, which is about an animal and about food, is no better
-# match. So the best that a word can find is itself and words like it.
+# For our sentence, though, these weights are of no use. No word here matches another better than it matches itself, so
+# the best that it can find is itself and words like it.
 #
 # The trouble is that one vector plays three parts. The smoother used three different things: the position $x$ at which
 # we want an estimate, the positions $c$ that are compared with it, and the measurements $y$ that are averaged. Here a
-# word's vector is all three. So give each part a matrix of its own. From the vector $x$ of a word, written as
-# a row, we compute a *query* $q = x W_q$, which says what the word looks for, a *key* $k = x W_k$, with which queries
-# are compared, and a *value* $v = x W_v$, which goes into the mean. It is like looking something up in a dictionary,
-# but instead of the one value whose key equals the query, we get a mean of all values, in which those whose keys match
-# the query best have the most weight. Queries and keys have $d$ numbers each, values have $e$, and training chooses
-# all three matrices.
+# word's vector is all three. So give each part a matrix of its own. From the vector $x$ of a word, written as a row, we
+# compute a *query* $q = x W_q$, which says what the word looks for, a *key* $k = x W_k$, with which queries are
+# compared, and a *value* $v = x W_v$, which goes into the mean. It is like looking something up in a dictionary, except
+# that we get a mean of all values, in which those whose keys match the query best have the most weight. Queries and
+# keys have $d$ numbers each, values have $e$, and training chooses all three matrices.
 #
 # We write only two of them by hand, because the weights do not depend on the values. Our queries hold what a word is
 # about, multiplied by four so that the weights differ clearly, and our keys hold what it names.
@@ -200,9 +199,9 @@ show(
 
 # %% [markdown]
 # **With a query and a key of its own, a word can find what it is about, and not only what it is like.** What a word
-# passes on (its value) need not be what it is found by (its key), since the values have a matrix of their own. But
-# the output is always a mean of values with weights that are positive and add up to 1, a *convex combination*, so it
-# cannot leave their convex hull.
+# passes on (its value) need not be what it is found by (its key), since the values have a matrix of their own. But the
+# output is always a mean of values with weights that are positive and add up to 1, a *convex combination*, so it cannot
+# leave their convex hull. All of this fits into one formula.
 
 # %% [markdown]
 # ## 3. Scaled dot-product attention
@@ -215,13 +214,9 @@ show(
 # A = \exp\Bigl(\frac{Q K^\top}{\sqrt d}\Bigr), \qquad D = \operatorname{diag}(A \mathbf{1}) .$$
 #
 # This is the *scaled dot-product attention* of Vaswani et al. (2017), who write $d_k$ for our $d$ and $d_v$ for our
-# $e$; *scaled* refers to the division by $\sqrt d$. The softmax acts on each row, and the second form of the formula
-# says how: take the exponential of each entry, which gives $A$, and divide each row by its sum. Since $\mathbf{1}$ is a
-# vector of ones, the sums of the rows are on the diagonal of $D$, and $D^{-1} A$ is the matrix of attention weights. An
-# optional *mask* sets some of the scores to $-\infty$, so that their keys get no weight.
-#
-# From inputs to outputs these are four steps: multiply $Q$ by $K^\top$, divide by $\sqrt d$, take the softmax of each
-# row, and multiply by $V$.
+# $e$. The softmax acts on each row: take the exponential of each entry, which gives $A$, and divide each row by its
+# sum. These sums are on the diagonal of $D$, because $\mathbf{1}$ is a vector of ones, so $D^{-1} A$ is the matrix of
+# attention weights. An optional *mask* sets some of the scores to $-\infty$, so that their keys get no weight.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.scaled_dot_product()
@@ -271,16 +266,13 @@ for d in (4, 16, 64, 256):
 
 # %% [markdown] tags=["answer"]
 # Without the division the largest of the 64 weights is 0.90 on average at $d = 256$, so a mean of 64 values is little
-# more than one of them. With the division it is 0.11, and for independent entries such as these it is much the same
-# at every width in the table.
+# more than one of them. With the division it is 0.11, and for such independent entries it is much the same at every
+# width.
 
 # %% [markdown]
-# ### The scale in training
-#
-# When one weight is close to 1 and all the others are close to 0, the softmax is *saturated*. Then it is hard to train,
-# because its gradients are small. The derivative of the weight $w_j$ with respect to its own score is $w_j (1 - w_j)$,
-# with respect to the score of another key $l$ it is $-w_j w_l$, and all of these are nearly zero. Vaswani et al.
-# suspected that this happens when $d$ is large, and introduced the division by $\sqrt d$ against it.
+# > **Aside.** Vaswani et al. divided by $\sqrt d$ for the sake of training. They suspected that in wide heads the
+# > softmax would otherwise be *saturated*: where one weight is close to 1, its derivatives with respect to the scores,
+# > $w_j (1 - w_j)$ and $-w_j w_l$, are nearly zero.
 #
 # ### The scale as a bandwidth
 #
@@ -298,8 +290,7 @@ for d in (4, 16, 64, 256):
 #
 # The scale can also be divided between the two sides. With a fourth root of $d$ on each, $q'_i = q_i/d^{1/4}$ and
 # $k'_j = k_j/d^{1/4}$, the entries of $A$ are $\exp(q_i'^\top k'_j)$, which is the softmax kernel itself, and the
-# bandwidth is 1. Because the queries are not the keys, $A$ need not be symmetric, whereas a Gram matrix always is.
-# But each of its entries is the value of a kernel, and that is all we need.
+# bandwidth is 1.
 
 # %% [markdown]
 # ## 4. Multi-head attention
@@ -312,11 +303,10 @@ for d in (4, 16, 64, 256):
 # $$\operatorname{MultiHead}(x) = \operatorname{Concat}(\text{head}_1, \dots, \text{head}_H)\, W_O, \qquad
 # \text{head}_r = \operatorname{Att}\bigl(x W_q^{(r)}, x W_k^{(r)}, x W_v^{(r)}\bigr) .$$
 #
-# This is *multi-head attention*. *Concat* is short for concatenation: $H$ outputs of shape (L, e) become one matrix of
-# shape (L, He). If $x$ has the shape (L, n), where Vaswani et al. write $d_{\text{model}}$ for $n$, then $W_O$ has the
-# shape (He, n), and the result has the shape of $x$ again. Usually $d = e = n/H$, so that $H$ heads cost about as much
-# as one of width $n$. The drawing puts the matrices $W_q^{(r)}$ of all heads side by side, as one matrix $W_Q$, and
-# does the same for keys and values.
+# This is *multi-head attention*. *Concat* puts $H$ outputs of shape (L, e) side by side, as one matrix (L, He). If $x$
+# has the shape (L, n), where Vaswani et al. write $d_{\text{model}}$ for $n$, then $W_O$ has the shape (He, n), and the
+# result has the shape of $x$ again. Usually $d = e = n/H$, so that $H$ heads cost about as much as one of width $n$. In
+# the drawing, $W_Q$ is the matrices $W_q^{(r)}$ of all heads side by side, and so on for keys and values.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.multi_head()
@@ -343,9 +333,9 @@ show(
 # $1/\sum_j w_{ij}^2$. If $n$ keys share the weight equally, the sum is $n \cdot 1/n^2 = 1/n$, so the effective number
 # is $n$. It runs from 1, where one key has all the weight, to $L$, where all weights are equal.
 #
-# Each row of the table below is one head on one input of $L$ tokens; the antibody head appears twice, on two chains
-# of letters. The effective number of keys is the median over the queries. Then compare the last two columns: the
-# fraction of the weight on keys at most 16 positions away, and what it would be if all weights were equal.
+# Each row of the table is one head on one input of $L$ tokens, with the median of this number over the queries. Compare
+# the last two columns: the fraction of the weight on keys at most 16 positions away, and what it would be if all
+# weights were equal.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 qa, ka, va = (a[1] for a in data.antibody_heads())  # (2, 122, 64): one head on two chains
@@ -356,20 +346,22 @@ heads = {
     "near": (qs[0], ks[0], vs[0]),
     "spread": (qs[1], ks[1], vs[1]),
 }
-head_weights = {}
-print("head                  L   effective keys   weight within 16 positions   if equal")
+head_weights, lines = {}, {}
 for name, (q, k, _) in heads.items():
     w = head_weights[name] = attention.softmax_attention(q, k, np.eye(len(k)))  # V = I: weights
     near = np.tri(len(w), k=16) * np.tri(len(w), k=16).T  # 1 where at most 16 positions apart
     effective, within = np.median(1 / (w**2).sum(axis=1)), (w * near).sum() / len(w)
-    print(f"{name:17} {len(w):5,} {effective:16.0f} {within:28.2f} {near.mean():10.2f}")
+    lines[name] = f"{name:17} {len(w):5,} {effective:16.0f} {within:28.2f} {near.mean():10.2f}"
+columns = "head                  L   effective keys   weight within 16 positions   if equal"
+print(columns, *(lines[name] for name in ("content", "near", "spread")), sep="\n")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-for name, chain in (("content, chain 2", "Trastuzumab"), ("content", "Pembrolizumab")):
+chains = {"content, chain 2": "Trastuzumab", "content": "Pembrolizumab"}
+for name, chain in chains.items():
     on_A = np.array([letter == "A" for letter in f"[{data.antibodies()[chain][0]}]"])  # (122,)
     fraction = head_weights[name][:, on_A].sum(axis=1).mean()
     times = fraction / on_A.mean()
-    print(f"{name}: A gets {fraction:.2f} of the weight, {times:.1f} times as much as if equal")
+    lines[chain] = f"{name}: A gets {fraction:.2f} of the weight, {times:.1f} times as if equal"
 
 fig, axes = plt.subplots(1, 3, figsize=(12.5, 4.6))
 for ax, name in zip(axes, ("content", "near", "spread"), strict=True):
@@ -393,11 +385,15 @@ show(
     "diagonal, and faint lines run parallel to it. The largest weight of the spread head is "
     f"{head_weights['spread'].max():.2f}.",
 )
+with fold("The letter A, and the content head on a second chain"):
+    print(
+        columns, lines["content, chain 2"], *(lines[chain] for chain in chains.values()), sep="\n"
+    )
 
 # %% [markdown]
-# The first head looks for a letter: on both chains A, for alanine, gets over four times the weight that equal weights
-# would give it. **Of three learned heads, one looks for certain tokens, one attends to neighbouring tokens, and one to
-# about a third of all keys.** They were chosen because they differ.
+# The content head gives the letter A, for alanine, over four times the weight that equal weights would give it, on two
+# antibodies. **One trained head looks for a letter, another attends to its neighbours, and a third spreads its weight
+# over about a third of all keys.** We chose these three because they differ.
 #
 # ### Positions, blocks and decoders
 #
@@ -408,16 +404,19 @@ show(
 # Attention moves information between tokens. After it comes a small network, the *feed-forward network*, which works on
 # each token by itself. Each of the two adds its result to its input, and together they are a *block*. A *transformer*
 # is a few blocks, one after another. In an *encoder*, as in both models above, every token attends to all tokens. In a
-# *decoder* a token attends only to itself and to the tokens before it (a *causal mask*), so that the decoder can learn
-# to predict the next token, and write. Lesson 07 builds one.
+# *decoder* it attends only to itself and to the tokens before it; a *causal mask* hides the later ones. So the decoder
+# can learn to predict the next token, and write. Lesson 07 builds one.
+#
+# Each of our three heads compares every query with every key. Could something cheaper take its place, and how would we
+# notice if it could not?
 #
 # ## 5. The normalised error
 #
-# From here on we replace attention by something cheaper, and we must be able to say how wrong the result is. Wrong
-# compared with what? The cheapest replacement is the mean of all values. It is what a smoother returns when its
-# bandwidth is very wide, and what the word `the` received. Because it ignores the query, it is a natural *baseline*,
-# which we write as $\operatorname{mean}(V)$. Let $o_i$ be the exact outputs and $\hat o_i$ the approximate ones. We
-# judge an approximation by its *normalised error*, its squared error divided by that of the baseline:
+# We must be able to say how wrong a replacement is. Wrong compared with what? The cheapest replacement is the mean of
+# all values. It is what a smoother returns when its bandwidth is very wide, and what the word `the` received. Because
+# it ignores the query, it is a natural *baseline*, which we write as $\operatorname{mean}(V)$. Let $o_i$ be the exact
+# outputs and $\hat o_i$ the approximate ones. We judge an approximation by its *normalised error*, its squared error
+# divided by that of the baseline:
 #
 # $$\text{normalised error} = \frac{\sum_i \|\hat o_i - o_i\|^2}{\sum_i \|\operatorname{mean}(V) - o_i\|^2} .$$
 #
@@ -443,20 +442,24 @@ def normalised_error(output, exact, v):
 # side better than $\operatorname{mean}(V)$? The table of section 4 shows how much of its weight each head has there.
 
 # %% tags=["answer"]
-print("normalised error of a window of 16 or 64 positions on each side")
-print("head                       L   16 (33 keys)   64 (129 keys)")
+print("head          L   normalised error with 16 positions on each side (33 keys)")
+rows = []
 for name, (q, k, v) in heads.items():
     exact = attention.softmax_attention(q, k, v)
     errors = [normalised_error(near_far.near_field(q, k, v, b), exact, v) for b in (16, 64)]
-    print(f"{name:20} {len(q):7,} {errors[0]:14.2f} {errors[1]:15.2f}")
+    rows.append(f"{name:20} {len(q):7,} {errors[0]:14.2f} {errors[1]:15.2f}")
+    if "chain" not in name:
+        print(f"{name:8} {len(q):6,} {errors[0]:10.2f}")
+with fold("The second chain, and 64 positions on each side"):
+    print("head                       L   16 (33 keys)   64 (129 keys)", *rows, sep="\n")
 
 # %% [markdown] tags=["answer"]
-# Only for the near head, where the 33 keys of the window, out of 1,500, leave a normalised error of 0.05. For the
-# other two heads the same window is worse than knowing nothing of the query. With 64 positions on each side the
-# content head also does well, but such a window keeps most of the pairs of so short a chain.
+# Only for the near head, where the 33 keys of the window, out of 1,500, leave a normalised error of 0.05. For the other
+# two heads the same window is worse than knowing nothing of the query.
 
 # %% [markdown]
-# Lesson 14 keeps what a window leaves out, at little cost.
+# So a cheap replacement can be worse than ignoring the query, and lesson 14 mends this one. First: how much is there to
+# save?
 #
 # ## 6. The cost of exact attention
 #
@@ -488,11 +491,11 @@ for L in (1024, 4096, 16384):
 # $L^2 (d + e)$ multiplications, with the brackets on the right only $2Lde$. **The cost of attention grows with the
 # square of the length, and only the exponential keeps the brackets from moving.**
 #
-# The product $Q\, (K^\top V)$ is not attention, because its weights $q_i^\top k_j$ may be negative. But it shows how
-# much could be saved. If $\exp(q^\top k/\sqrt d)$ were an inner product $\varphi(q)^\top \varphi(k)$ of a few
-# features, the brackets could move. By lesson 02 it is such a product, but of infinitely many features. It is also a
-# Gaussian times a factor for each norm, and a Gaussian is a mean over random waves (lesson 03), which can be
-# estimated from a few of them (lesson 04). Lesson 08 puts these pieces together.
+# The product $Q\, (K^\top V)$ is not attention, because its weights $q_i^\top k_j$ may be negative and need not add up
+# to 1. But it shows how much could be saved. If $\exp(q^\top k/\sqrt d)$ were an inner product $\varphi(q)^\top
+# \varphi(k)$ of a few features, the brackets could move. By lesson 02 it is such a product, but of infinitely many
+# features. It is also a Gaussian times a factor for each norm, and a Gaussian is a mean over random waves (lesson 03),
+# which can be estimated from a few of them (lesson 04). Lesson 08 puts these pieces together.
 #
 # ## 7. The writer
 #
@@ -550,7 +553,8 @@ print(f"the writer:              {bits.mean():.2f}, with a standard error of {er
 # - The normalised error is a ratio of squares. It is 0 for exact outputs and 1 for $\operatorname{mean}(V)$, the
 #   baseline that knows nothing of the query.
 # - A decoder is judged by bits per character: 6.19 is guessing, and the writer with exact attention needs 2.2.
-# - The cost of exact outputs is quadratic in the sequence length.
+# - Exact attention takes time proportional to the square of the length; only the exponential keeps the brackets from
+#   moving.
 #
 # ## Where it breaks
 #
