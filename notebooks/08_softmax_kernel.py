@@ -85,9 +85,9 @@ with fold("All four estimates"):
 # All four estimates are exact at 0°, where $y = x$, because every cosine is then $\cos 0 = 1$.
 
 # %% [markdown]
-# Wherever an estimate is not exact, it is off by much the same amount, up or down. Such an error is small compared with
-# a large weight. Compared with a small weight it is large, and some of the estimates are even negative. So all weights
-# are estimated without bias. But are they estimated well enough?
+# Away from 0° an estimate may be off by about 1, up or down. Such an error matters little for a large weight. But a
+# small weight drowns in it, and some estimates are even negative. So the estimates are unbiased. But how far off should
+# we expect one to be?
 #
 # ## 2. The error, exactly
 #
@@ -253,18 +253,10 @@ with fold("Negative estimates, and the three keys as the sum of their weights co
 #
 # ## 4. A denominator near zero
 #
-# The *denominator* of a row is the sum of its weights. We drew $W$ forty times. At 16, 64 and 256 directions, the
-# relative error of a denominator is about three times as large as if the errors of its weights were independent. They
-# average out only in part, because all weights are estimated from the same directions. To see which errors go together,
-# take one direction $\omega$ and let $C_j = \cos(\omega^\top(x - y_j))$. With
-# $2\cos a\cos b = \cos(a - b) + \cos(a + b)$,
-#
-# $$\mathbb{E}[C_j C_l] = \tfrac12 \bigl[ K(y_j, y_l) + K(2x - y_j,\, y_l) \bigr], \qquad
-# \mathbb{E}[C_j] = K(x, y_j) .$$
-#
-# The first kernel compares two keys. The second compares a key with a mirror image, because $2x - y_j$ is $y_j$
-# reflected in the point $x$. So keys that are near each other, or near each other's mirror images, get too much weight
-# together or too little weight together.
+# The *denominator* of a row is the sum of its weights. Over forty draws of $W$, its relative error is about three times
+# as large as if the errors of its weights were independent, at each of three numbers of directions. The errors average
+# out only in part, because all weights are estimated from the same directions: keys that are near each other get too
+# much weight together, or too little.
 #
 # Let $\eta_D$ be the relative error of a denominator. As in section 3, we approximate the ratio of an estimated
 # denominator to the exact one by a normal distribution, now with mean 1 and standard deviation $\eta_D$.
@@ -301,13 +293,16 @@ show(
     f"{100 * (seen < 0).mean():.1f} % lie {compared(seen[seen < 0], 0)} zero, and {100 * near:.1f} % within a "
     f"tenth of it, where the bell's density is {np.interp(0, grid, bell):.2f}.",
 )
-with fold("Denominators with 16, 64 and 256 directions"):
+with fold("Denominators with 16, 64 and 256 directions, and which errors go together"):
     print("  m   relative error of the denominator   if errors were independent")
     for m, both in apart.items():
         print(f"{m:3} {both[0]:24.2f} {both[1]:31.2f}")
     print("  m   negative denominators   by normal distributions")
     for m, ratio in ratios.items():
         print(f"{m:3} {(ratio < 0).mean():15.3f} {norm.cdf(-1 / ratio.std(axis=0)).mean():23.3f}")
+    print("One direction, C_j = cos ωᵀ(x - y_j): by 2 cos a cos b = cos(a - b) + cos(a + b),")
+    print("E[C_j C_l] = (K(y_j, y_l) + K(2x - y_j, y_l)) / 2, and E[C_j] = K(x, y_j). Two keys err")
+    print("together if they, or one of them and the mirror image of the other, are near each other")
 
 # %% [markdown] tags=["answer"]
 # About one denominator in twenty is negative, since zero is about one and a half standard deviations below the mean.
@@ -323,15 +318,14 @@ with fold("Denominators with 16, 64 and 256 directions"):
 #
 # We try six kinds of attention, two made up of normal numbers and four trained:
 #
-# - *independent*: queries and keys are drawn independently, as above;
+# - *independent*: queries and keys are drawn independently, as above, of width 8 or 64;
 # - *aligned*: $q = k$, so that each query looks for its own key;
-# - *decoder, 600 steps* and *decoder, 12,000 steps*: the heads of lesson 16's decoder, a small model that learned to
-#   write, after this many training steps. Each token sees only itself and the tokens before it, and
-#   $\operatorname{mean}(V)$ is the mean over these tokens;
+# - *decoder, 600 steps* and *decoder, 12,000 steps*: the heads of a small decoder that learned to write (lesson 16),
+#   after this many training steps. Each token sees only itself and the tokens before it, and $\operatorname{mean}(V)$
+#   is the mean over these tokens;
 # - *antibody* and *speech*: heads of the two pretrained models of lesson 06.
 #
-# We judge an output by its *normalised error* (lesson 06): the squared error, divided by the squared error of
-# $\operatorname{mean}(V)$. Each head gets 512 orthogonal directions (lesson 05).
+# We judge an output by its *normalised error* (lesson 06). Each head gets 512 orthogonal directions (lesson 05).
 #
 # What should we expect? A typical pair has the relative error $\eta = 1$ at $m = 2\sinh^2(r^2/2)$ directions, which is
 # about $e^{r^2}/2$. On made-up tokens of width 8 the median of $r^2$ is about 5. On each of the other kinds, the decoder
@@ -482,22 +476,21 @@ with fold("Every kind and size, with 64 and 512 directions"):
 
 # %% [markdown]
 # **On these trained heads as they are, of width 8 or 64, 512 trigonometric directions typically do worse than the mean
-# of all values.** In the decoder after 12,000 steps, the antibody and the speech heads nearly half of the denominators
-# are negative, so that their sign is little better than the toss of a coin. The dashed line was known before any output
-# was computed, and it separates success from failure in this picture.
+# of all values.** The dashed line was known before any output was computed, and in this picture it separates success
+# from failure. On three of the four trained kinds nearly half of the denominators are negative: their sign is little
+# better than the toss of a coin.
 #
-# Made-up attention of width 8 is another matter. On two thousand tokens, cosines beat $\operatorname{mean}(V)$ on about
-# two independent heads in three, and on nine aligned ones in ten, with three quarters of the multiplications of exact
-# attention. Should we use them there?
+# Made-up attention of width 8 is another matter. On two thousand tokens cosines beat $\operatorname{mean}(V)$ in most
+# draws on either kind of tokens, and save a quarter of the multiplications. Should we use them there?
 #
 # ## 6. A competitor without random numbers
 #
-# The Taylor series $e^t = 1 + t + t^2/2 + \dots$, cut off after degree $p$, has exact features (lesson 02): in 8
-# dimensions 9 of them for degree 1, and 495 for degree 4.
+# The Taylor series $e^t = 1 + t + t^2/2 + \dots$, cut off after degree $p$, has exact features (lesson 02). Can it do
+# better?
 #
-# **Before you run this:** on independent tokens of width 8 the exponent $t = x^\top y$ has mean 0 and variance 1.
-# Which degree does the series need to be about as good as 1,024 trigonometric features: 1, 2 or 4, with 9, 45 or 495
-# features?
+# **Before you run this:** on independent tokens of width 8 the exponent $t = x^\top y$ has mean 0 and variance 1. Which
+# degree does the series need to be about as good as the 1,024 trigonometric features of 512 directions: 1, 2 or 4, with
+# 9, 45 or 495 features?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rng, rows = np.random.default_rng(11), {}  # new tokens, sixteen heads of each kind
@@ -578,6 +571,9 @@ with fold("Every method and kind of attention"):
     print(
         "*: no multiplications saved; 65 features at d = 64; in parentheses: quartiles; 1: length 1"
     )
+    print("cosines: mean query minus mean key added to keys (exercise 3); Taylor: mean key")
+    print("subtracted; neither changes exact attention; length 1: QK-norm, where 1,024 cosines and")
+    print("sines win most draws on speech, but save no multiplications")
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
@@ -609,19 +605,17 @@ with fold("Milliseconds"):
 # Degree 1 is enough: most exponents are between $-1$ and 1, where $1 + t$ follows $e^t$ fairly well.
 
 # %% [markdown]
-# **On 2,048 made-up tokens of width 8, a Taylor series with fewer features beats 256 trigonometric features: in all
-# draws on independent tokens, in most on aligned ones.** Four times as many cosines and sines draw level with the longest
-# series on aligned tokens. But they take several times the milliseconds of exact attention there, and cluster centres of
-# keys (lesson 14) are level with them too. So this lesson has found no attention on which trigonometric features are the
-# method to use.
+# **On 2,048 made-up tokens of width 8, a Taylor series with fewer features beats 256 trigonometric features in most
+# draws, and needs no random numbers.** Four times as many trigonometric features draw level with the longest series on
+# aligned tokens, but take several times the milliseconds of exact attention there. So this lesson has found no
+# attention on which they are the method to use.
 #
-# > **Aside.** Some models scale all queries and keys to one length (*QK-norm*, Henry et al., 2020; Peng et al., 2021),
-# > which bounds $r$. On two speech heads scaled to length 1, a Taylor series beats 256 trigonometric features in all
-# > draws. With 1,024 they win most, but save no multiplications. Besides, it is another attention than the model learned.
+# > **Aside.** Some models scale all queries and keys to one length (*QK-norm*, Henry et al., 2020; Peng et al., 2021).
+# > This bounds $r$, but it is another attention than our heads learned; the fold has its errors.
 #
-# To follow attention as it was learned, an estimate must be good where rows are long and weights are small. A mean of
-# cosines is not: at given norms its error is no smaller for a small weight than for a large one, and it may be negative.
-# How bad is that for a whole model?
+# To follow attention as it was learned, an estimate must be good where queries and keys are long and weights are small.
+# A mean of cosines is not: at given norms its error is no smaller for a small weight than for a large one, and it may
+# be negative. How bad is that for a whole model?
 #
 # ## 7. Back to the writer
 #
@@ -657,29 +651,13 @@ with fold("Three draws each of 32 and 128 directions"):
 # section 3 the trouble began with estimates that came out negative. So lesson 09 asks: can the same kernel be written as
 # a mean of *positive* terms, and will the writer then write again?
 #
-# ## Which mean is subtracted
-#
-# Adding one vector to all keys does not change attention, because every score of a query then changes by the same number.
-# It does change how well features work. So for the rest of the course each method gets the keys that suit it:
-#
-# | attention | method | which mean is subtracted from what | mean over |
-# |---|---|---|---|
-# | encoder | Taylor series | mean key from keys | its own input |
-# | encoder | positive features (lesson 09) | mean query + mean key from keys | its own input |
-# | decoder | Taylor series | mean key from keys | other texts, per head |
-# | decoder | positive features | mean query + mean key from keys | other texts, per head |
-#
-# A *decoder* is causal: the mean of its own text would contain the future. In section 6 cosines got the shift that
-# exercise 3 finds.
-#
 # ## Take away
 #
 # - Trigonometric features are the Fourier features of the Gaussian, times $e^{\|x\|^2/2}$. They are unbiased.
 # - The relative error of a weight is $\sqrt{2/m}\, \sinh(r^2/2)$. Look at $r^2$ before you choose features.
 # - Denominators may come near zero. Then the mean squared error of an output is infinite, so report medians.
-# - On these trained heads, 512 directions typically do worse than $\operatorname{mean}(V)$. On made-up tokens of width 8
-#   they are often better, but there a Taylor series is faster, and more accurate, or level if the tokens are aligned.
-# - A vector added to all keys changes nothing: subtract the mean that suits the method.
+# - On these trained heads, 512 directions typically do worse than $\operatorname{mean}(V)$. On made-up tokens of width
+#   8 they are often better, but there a Taylor series is faster, and more accurate, or level if the tokens are aligned.
 #
 # ## Where it breaks
 #
