@@ -62,9 +62,6 @@ from performer_course.teaching.figures import COLORS, compared, fold, show
 # zero. **The softmax kernel is a mean of positive terms over random directions.** This is Lemma 1 of Choromanski et al.
 # (2021).
 #
-# > **Aside.** Bochner's theorem (lesson 03), which gave us the cosines of lesson 08, could not have led us here, because
-# > it writes a kernel as a mean of waves, which have both signs.
-#
 # Which directions contribute most to this mean? Look at the coordinate of $\omega$ along $z$. The directions are drawn
 # from a bell curve centred at 0. Multiplying this curve by $e^{\omega^\top z}$ gives, up to a constant factor, the bell
 # curve centred at $z$, so the mean comes from directions around $z$. In statistics this is called *exponential
@@ -147,16 +144,14 @@ def hyperbolic_by_hand(x, W):  # → (n, 2m)
 
 x = np.random.default_rng(1).normal(size=(4, 8))
 W = np.random.default_rng(101).normal(size=(16, 8))
-for by_hand, name in ((positive_by_hand, "positive"), (hyperbolic_by_hand, "hyperbolic")):
-    packaged = getattr(features, name)(x, W)
-    equal = np.abs(by_hand(x, W) - packaged).max() < 1e-12
-    print(f"features.{name:10} {packaged.shape}, difference from ours below 1e-12: {equal}")
+pairs = (positive_by_hand, features.positive), (hyperbolic_by_hand, features.hyperbolic)
+gaps = [np.abs(by_hand(x, W) - packaged(x, W)).max() for by_hand, packaged in pairs]
+print("by hand and by the package, both differences below 1e-12:", max(gaps) < 1e-12)
 
 # %% [markdown]
 # **Positive features have a positive inner product, so all estimated weights are positive.** The output is therefore
-# again a weighted mean of the values, and it cannot leave their convex hull. (If $x$ is very long, all its features may
-# be so small that the computer rounds them to zero, which is called *underflow*. So `attention.favor_attention` works
-# with their logarithms; lesson 11.) But positive does not mean accurate. How wrong is a weight, and what decides it?
+# again a weighted mean of the values, and it cannot leave their convex hull. (A computer may still round very small
+# features to zero; lesson 11.) But positive does not mean accurate. How wrong is a weight, and what decides it?
 #
 # ## 3. The mean squared error of each map
 #
@@ -238,6 +233,8 @@ with fold("Measured and predicted"):
     print("relative error, measured / by formula     0°              90°             180°")
     print(*table, sep="\n")
     print(f"positive: {under:.0%} of draws are below the exact value at 0°")
+    print("Markov's inequality, for any norms: a positive estimate exceeds a times its mean with a")
+    print("probability of at most 1/a")
 
 # %% [markdown] tags=["answer"]
 # At $y = -x$, because there $z = 0$ and every term is $\Lambda e^0$.
@@ -248,12 +245,11 @@ with fold("Measured and predicted"):
 # $\|x + y\|$ alone, and its square grows like $e^{\|x + y\|^2}$.** Cosines need $x - y$ short, positive features need
 # $x + y$ short. So what have we gained?
 #
-# The gain is in small weights, which are most of the weights in attention. When $\mathrm{SM}$ goes to 0, $x^\top y$ goes
-# to $-\infty$, so the norms grow, and the MSE of trigonometric features grows with them. The MSE of positive features
-# goes to 0 with the weight as long as $\|x + y\|$ stays bounded. Even where it does not, by *Markov's inequality* a
-# positive estimate exceeds $a$ times its mean with probability at most $1/a$. Large weights are expensive: if a weight is $e^t$ with
-# $t = x^\top y > 0$, then $\|x + y\|^2 = \|x - y\|^2 + 4t \ge 4t$, so positive features have a relative variance of at
-# least $(e^{4t} - 1)/m$, before the division by the sum. Would we have noticed such an exponential in an experiment?
+# The gain is in small weights, which are most of the weights in attention. When $\mathrm{SM}$ goes to 0, the norms
+# grow, and the MSE of trigonometric features grows with them. That of positive features goes to 0 with the weight, as
+# long as $\|x + y\|$ stays bounded. Large weights are expensive, though: if a weight is $e^t$ with $t = x^\top y > 0$,
+# then $\|x + y\|^2 = \|x - y\|^2 + 4t \ge 4t$, so positive features have a relative variance of at least
+# $(e^{4t} - 1)/m$, before the division by the sum. Would we have noticed such an exponential in an experiment?
 #
 # ## 4. Heavy-tailed estimates
 #
@@ -282,6 +278,7 @@ with fold("Three lengths of z, and other directions"):
         print(
             f"‖z‖² = {square:4}: MSE orthogonal / independent {remaining[0]:.3f}, SMREG / SM {bias:.2f}"
         )
+    print("SMREG / SM = 1 - ‖z‖⁴ / 4(d + 2) + …, a bias that more directions do not remove")
 
 # %% [markdown] tags=["answer"]
 # A typical measured MSE at $\|z\| = 3$ is less than a hundredth of the true one, because no direction has been drawn
@@ -298,13 +295,9 @@ with fold("Three lengths of z, and other directions"):
 # typical estimate becomes useful with about $10\, e^{\|z\|^2/2}$ directions, which at $\|z\| = 3$ is 900. For the MSE to
 # fall below that of the answer 0, it takes $e^{\|z\|^2}$ of them, nine times as many there.
 #
-# Would better directions help? Orthogonal directions (lesson 05) leave the mean of the estimate as it is. In 64
-# dimensions, as many of them remove about a quarter of the MSE at $\|z\| = 1$, but next to nothing at $\|z\| = 3$, where
-# help is needed most.
-#
-# > **Aside.** Directions of fixed norm $\sqrt d$ never reach far out. They estimate another kernel, the
-# > *regularised softmax* kernel or SMREG, which is $1 - \|z\|^4/4(d + 2) + \dots$ times the softmax kernel, a bias that
-# > more directions do not remove. Lesson 15 introduces better features (*FAVOR++*, Likhosherstov et al., 2022).
+# > **Aside.** Would better directions help? Orthogonal directions (lesson 05), 64 in 64 dimensions, remove about a
+# > quarter of the MSE at $\|z\| = 1$, but next to nothing at $\|z\| = 3$, where help is needed most. Directions of
+# > fixed norm estimate another kernel, the *regularised softmax* kernel or SMREG. Lesson 15 introduces better features.
 #
 # So at large $\|z\|$ a single weight is out of reach for a few directions. But do we need single weights?
 #
@@ -379,9 +372,9 @@ with fold("Both pairs of keys"):
 #
 # ## 6. Positive features on trained heads
 #
-# We take trained heads as they are, on which cosines typically did worse than $\operatorname{mean}(V)$, and give a head
-# of $L$ tokens only $L/8$ features. Positive features then take at most a quarter of the multiplications of exact
-# attention, or half in the decoder, which is *causal*: a token sees only earlier tokens and itself.
+# We take trained heads as they are, and give a head of $L$ tokens only $L/8$ features. Positive features then take at
+# most a quarter of the multiplications of exact attention, or half in the decoder, which is *causal*: a token sees only
+# earlier tokens and itself.
 #
 # | heads | how many | $L$ | features, $L/8$ |
 # |---|---|---|---|
@@ -389,13 +382,14 @@ with fold("Both pairs of keys"):
 # | *antibody*, the easiest and the hardest in each of three blocks | six | 122 | 15 |
 # | *speech* | two | 1,500 | 187 |
 #
-# The task can be made easier at no cost. Subtract the mean query and the mean key from all keys (lesson 08). No weight
-# of exact attention changes, but $\|x + y\|$ gets shorter. Still it stays long: at its median on each of the three kinds,
-# section 4 asks for thousands of directions per weight. The picture shows one row of weights of an antibody head, before
-# and after this shift, with more features than $L/8$.
+# The task can be made easier at no cost. Adding one vector to all keys changes no weight of exact attention, because
+# every score of a query then changes by the same number. So we subtract the mean query and the mean key from all keys,
+# which centres $x + y$ at zero and makes it shorter. Still it stays long: at its median on each of the three kinds,
+# section 4 asks for thousands of directions per weight. The picture shows one row of weights of an antibody head,
+# before and after this shift, with more features than $L/8$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-# q, k and v (heads, inputs, L, d) of each kind, and the mean query and mean key of lesson 08
+# q, k and v (heads, inputs, L, d) of each kind, and the mean query and mean key to subtract
 kinds, DECODER = {}, "decoder, 12,000 steps"
 texts = [a.reshape(8, 32, 32, 8) for a in data.learned("late")]  # (heads, texts, L, d)
 means = [a[:, 16:].mean(axis=(1, 2))[:, None, None] for a in texts[:2]]  # from other texts
@@ -453,7 +447,7 @@ show(
     + " and ".join(f"{np.median(at):.0%}" for at in moved.values())
     + f", and with equal weights it would be {np.median(too_much(exact, 1 / 122)):.0%}.",
 )
-with fold("How long x + y is on each kind of head, and the rows of this one"):
+with fold("How long x + y is, the rows of this head, and which mean each method subtracts"):
     print("kind                       L   d   F   median ‖z‖²   10 e^{‖z‖²/2}")
     for (name, L, d), (q, k, _, (mean_q, mean_k)) in kinds.items():
         q, k = q[..., :: max(1, L // 256), :], k - mean_q - mean_k
@@ -463,10 +457,13 @@ with fold("How long x + y is on each kind of head, and the rows of this one"):
         print(f"{name:22} {L:5,} {d:3} {L // 8:3} {median:13.1f} {10 * np.exp(median / 2):15,.0f}")
     print("weight on wrong keys, 64 features, median over all rows of this head and 20 draws:")
     print(", ".join(f"{name} {np.median(at):.2f}" for name, at in moved.items()))
+    print("subtracted from all keys, from here on: for a Taylor series the mean key, for positive")
+    print("features the mean query and the mean key; in an encoder of its own input, in a decoder")
+    print("of other texts, head by head, as its own contains the future; cosines: exercise 08.3")
 
 # %% [markdown]
-# No weight is negative, and after the shift less of the weight is on wrong keys. But the largest weights are still far too
-# small.
+# No weight is negative, and after the shift less of the weight is on wrong keys. But the heaviest keys still get far
+# too little.
 #
 # **Before you run this:** with $L/8$ positive features and shifted keys, will the median normalised error of the output
 # be of the order of 0.01, of 1, or of 100 and more as with cosines? Remember what kind of mean the output is.
@@ -543,8 +540,8 @@ with fold("Every kind of head, with shift and without"):
 #
 # ## 7. Rivals at the same cost
 #
-# Let us compare them with methods that use no random numbers. A *window* looks at the nearest keys alone, and *a mean
-# key* stands for all other keys. *Taylor features* of degree 1 (lesson 08) have a fixed number.
+# Let us compare them with methods that use no random numbers. A *window* gives exact weights to the keys at the nearest
+# positions, and one *mean key* stands for all others. *Taylor features* of degree 1 (lesson 08) have a fixed number.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 bench, (x, y) = {}, (texts, data.antibody_heads())  # kind: the bench on each of its texts
@@ -661,9 +658,9 @@ with fold("Milliseconds"):
 
 # %% [markdown]
 # **At the same cost, a window with one mean key for all other keys follows attention more closely than positive
-# features, on all three kinds of head.** (This code takes more milliseconds for it.) Taylor features are closer on
-# antibody and speech heads, at twice the cost on the former: there they beat $\operatorname{mean}(V)$ on both chains of
-# all six heads. On the decoder heads they fail, and lesson 10 shows why.
+# features, on all three kinds of head.** (In our code the window takes more milliseconds.) Taylor features also beat
+# positive ones on antibody and speech heads, at twice the cost on the former. On the decoder heads they fail, and
+# lesson 10 shows why.
 #
 # Lesson 14 returns to windows. First we ask what a few features do to a whole model.
 #
@@ -715,8 +712,8 @@ with fold("Four draws each, keys shifted and not, and counts of letters"):
 
 # %% [markdown]
 # **With 64 positive features the writer does worse than if it only counted how often each letter occurs, in all four
-# draws.** Nothing explodes any more, but what it learned is lost. Four times as many features as it reads characters
-# still leave it behind counts of pairs of letters. Then why do we go on?
+# draws.** Nothing explodes any more, but what it learned is lost. Even 1,024 features, four for every character that it
+# reads, leave it behind counts of letter pairs. Then why do we go on?
 #
 # ## What failed so far, and why we go on
 #
@@ -741,6 +738,7 @@ with fold("Four draws each, keys shifted and not, and counts of letters"):
 #   Directions are drawn from a bell curve centred at 0, but the mean comes from one centred at $x + y$.
 # - The relative variance of a weight is $(e^{\|x + y\|^2} - 1)/m$ for positive features. At large $\|x + y\|$ a typical
 #   estimate is too low.
+# - A vector added to all keys changes no weight: subtract the mean that suits the method.
 # - The deviations of two weights of a query have the covariance $(e^{z_1^\top z_2} - 1)/m$. A factor common to a whole
 #   row cancels.
 # - Outputs of positive features stay in the convex hull of the values. With $L/8$ of them that is hardly better than
