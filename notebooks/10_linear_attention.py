@@ -2,7 +2,7 @@
 # # Linear attention: move the brackets
 #
 # > **40 minutes.** Needs: attention, the normalised error of an output and the stored heads (lesson 06), positive
-# > features (lesson 09), the shift of keys (lesson 08), Taylor features (lesson 02), the rank of a matrix.
+# > features and the shift of keys (lesson 09), Taylor features (lesson 02), the rank of a matrix.
 # >
 # > Afterwards you can compute attention in time and memory proportional to the length, say from which length on this
 # > saves anything, apply a padding mask, and explain what the rank of the weights limits and what it does not promise.

@@ -413,7 +413,7 @@ def beside_features(text, sample, causal, budget, part):
     band = (seen <= max(1, part * budget)).sum() - 1
 
     def attend(q, k, v, rng):
-        q0, k0 = sample[:2] if causal else (q, k)  # whose means are subtracted (lesson 08)
+        q0, k0 = sample[:2] if causal else (q, k)  # whose means are subtracted (lesson 09)
         shifted = k - q0.mean(axis=1, keepdims=True) - k0.mean(axis=1, keepdims=True)
         W = orthogonal(rng, max(1, int((budget - seen[band]) / 2)), q.shape[-1])
         return near_far.joint_favor_attention(q, shifted, v, W, band, causal=causal)
