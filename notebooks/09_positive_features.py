@@ -10,8 +10,8 @@
 #
 # In lesson 08 we estimated the weights of attention with cosines. Some of the estimates came out negative, and a
 # denominator near zero then ruined a whole row of the output. Can we write the same kernel as a mean of terms that are
-# never negative? We can, and this mean is the mechanism of the Performer: it is the "+" in FAVOR+, *fast attention via
-# positive orthogonal random features*.
+# never negative? We can, and this mean is the mechanism of the Performer: it is the "+" in *FAVOR+*, *fast attention
+# via positive orthogonal random features*.
 #
 # On trained heads the result will be half a disappointment, and by then you will be able to say which half, and why.
 # Sections 1 to 4 build a single weight and work out how far off it is. Sections 5 to 8 ask how much of that error

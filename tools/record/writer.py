@@ -54,7 +54,9 @@ def positive(eps: float) -> Callable:
     """Positive features relative to the largest of the piece, which cancels in the mean, plus eps.
 
     Without eps a row whose features are all tiny is 0/0, and training stops; Choromanski et al.'s
-    code adds one, too. With it later keys count a little, so the last judgement is without.
+    code adds one, too. With it later keys count a little, so the last judgement is without. That
+    training does not live on it: in float64 without it, 750 steps at the two lower rates give the
+    same bits within 0.002, with forgetting or not.
     """
 
     def maps(q, k, layer):
