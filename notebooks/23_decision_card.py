@@ -380,9 +380,7 @@ with fold("All ten methods, their sizes and costs, and which of several the verd
     for name, (size, cost, took, errors) in rows.items():
         print(f"{name:26} {size:24} {cost:5.2f} {took:6.2f} {np.median(errors):8.2g}")
     print("simple methods come first; of those whose error is below 0.01 or within 1.5 times the")
-    print(
-        "smallest, the verdict takes the first; lesson 09 says which mean each method subtracts"
-    )
+    print("smallest, the verdict takes the first; lesson 09 says which mean each method subtracts")
 
 # %% [markdown]
 # A mean key takes away about half of the window's error. Centres have a still smaller one, but take longer than exact
