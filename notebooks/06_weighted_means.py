@@ -10,7 +10,7 @@
 # How does a word know which other words matter to it? In *the thirsty cat drank sweet milk*, `thirsty` is about the cat
 # and `sweet` is about the milk, and a model that reads the sentence has to find this out. The part of a transformer
 # that does so is called *attention*. It is a mean of vectors in which some vectors count more than others. How much
-# each one counts is the value of a kernel, so what the first five lessons said about kernels is also about attention.
+# each one counts is the value of a kernel, so what the lessons so far said about kernels is also about attention.
 
 # %%
 from time import process_time
@@ -102,7 +102,7 @@ show(
     "dashed line, a mean with nearly equal weights, is flat.",
     alt=f"Sixty noisy points on a sine curve and three smoothers. With bandwidth 0.3 the smoother follows "
     f"the curve and runs from {curves[0.3].min():.1f} to {curves[0.3].max():.1f}, with 0.02 it jumps from "
-    f"point to point, and with 10 it stays between {curves[10].min():.2f} and {curves[10].max():.2f}, "
+    f"point to point, and with 10 it is flat at {curves[10].mean():.2f}, "
     f"close to the mean of all the measurements, {y.mean():.2f}.",
 )
 with fold("400 other sets of measurements"):
@@ -266,8 +266,8 @@ for d in (4, 16, 64, 256):
 
 # %% [markdown] tags=["answer"]
 # Without the division the largest of the 64 weights is 0.90 on average at $d = 256$, so a mean of 64 values is little
-# more than one of them. With the division it is 0.11, and for such independent entries it is much the same at every
-# width.
+# more than one of them. With the division it is 0.11, and for such independent entries it is much the same at each of
+# these widths.
 
 # %% [markdown]
 # > **Aside.** Vaswani et al. divided by $\sqrt d$ for the sake of training. They suspected that in wide heads the

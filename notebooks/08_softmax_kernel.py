@@ -559,7 +559,7 @@ told = "; ".join(
 )
 show(
     fig,
-    caption="Start at the lower curve and ask how many features the other one needs to come as low. Medians over "
+    caption="Start at the lower curve and ask how many features the other one needs to come as low. Medians over new "
     "sixteen heads of 2,048 tokens of width 8.",
     alt=f"Median normalised error against the number of features. {told}.",
 )
@@ -619,7 +619,7 @@ with fold("Milliseconds"):
 #
 # ## 7. Back to the writer
 #
-# We put cosines and sines into the decoder of lesson 06, in place of its attention, without any training.
+# We put cosines and sines into the writer of lesson 06, in place of its attention, without any training.
 
 # %%
 params = writer.load()

@@ -297,7 +297,8 @@ with fold("Three lengths of z, and other directions"):
 #
 # > **Aside.** Would better directions help? Orthogonal directions (lesson 05), 64 in 64 dimensions, remove about a
 # > quarter of the MSE at $\|z\| = 1$, but next to nothing at $\|z\| = 3$, where help is needed most. Directions of
-# > fixed norm estimate another kernel, the *regularised softmax* kernel or SMREG. Lesson 15 introduces better features.
+# > fixed norm $\sqrt d$ estimate another kernel, the *regularised softmax* kernel or SMREG. Lesson 15 introduces better
+# > features.
 #
 # So at large $\|z\|$ a single weight is out of reach for a few directions. But do we need single weights?
 #
@@ -383,10 +384,10 @@ with fold("Both pairs of keys"):
 # | *speech* | two | 1,500 | 187 |
 #
 # The task can be made easier at no cost. Adding one vector to all keys changes no weight of exact attention, because
-# every score of a query then changes by the same number. So we subtract the mean query and the mean key from all keys,
-# which centres $x + y$ at zero and makes it shorter. Still it stays long: at its median on each of the three kinds,
-# section 4 asks for thousands of directions per weight. The picture shows one row of weights of an antibody head,
-# before and after this shift, with more features than $L/8$.
+# every score of a query then changes by the same number. We may not move the queries, but the keys by any vector, so we
+# subtract both the mean query and the mean key from all keys. This centres $x + y$ at zero and makes it shorter. Still
+# it stays long: at its median on each of the three kinds, section 4 asks for thousands of directions per weight. The
+# picture shows one row of weights of an antibody head, before and after this shift, with more features than $L/8$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 # q, k and v (heads, inputs, L, d) of each kind, and the mean query and mean key to subtract
@@ -442,7 +443,7 @@ show(
     fig,
     caption="Forty of the 122 weights of one query, from one draw. Bars should end at the black marks.",
     alt="Bars of estimated attention weights, marks at the exact ones. In this row "
-    + " and ".join(f"with {name} {at[0, typical]:.0%}" for name, at in moved.items())
+    + " and ".join(f"{at[0, typical]:.0%} ({name})" for name, at in moved.items())
     + " of the weight is on the wrong keys; the medians over all rows of the head and 20 draws are "
     + " and ".join(f"{np.median(at):.0%}" for at in moved.values())
     + f", and with equal weights it would be {np.median(too_much(exact, 1 / 122)):.0%}.",
@@ -659,8 +660,8 @@ with fold("Milliseconds"):
 # %% [markdown]
 # **At the same cost, a window with one mean key for all other keys follows attention more closely than positive
 # features, on all three kinds of head.** (In our code the window takes more milliseconds.) Taylor features also beat
-# positive ones on antibody and speech heads, at twice the cost on the former. On the decoder heads they fail, and
-# lesson 10 shows why.
+# positive ones on antibody and speech heads, at twice the cost on the former. On the decoder heads they fail, as a fold
+# of lesson 10 explains.
 #
 # Lesson 14 returns to windows. First we ask what a few features do to a whole model.
 #

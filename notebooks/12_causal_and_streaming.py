@@ -193,8 +193,8 @@ show(
 )
 
 # %% [markdown]
-# Training also needs gradients, and for them a loop over tokens stores every $P_i$. Chunks store far less (see the
-# fold).
+# Training also needs gradients, and for them a loop over tokens, differentiated automatically, stores every $P_i$.
+# Chunks store far less (see the fold).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 stored = long // 128 * (prefix + 128**2)
@@ -321,7 +321,7 @@ show(
     "are superposed.",
     alt="The sums of a state, 32 features by 16 entries of the values, after 1, 8, 64 and 256 tokens. After one "
     f"token it is a single outer product, and all rows show the same pattern (rank {ranks[1]}); after 8 "
-    f"its rank is {ranks[8]}, after 64 and 256 {ranks[64]} and {ranks[256]}: the patterns are "
+    f"its rank is {ranks[8]}, after 64 it is {ranks[64]} and after 256 {ranks[256]}: the patterns are "
     "superposed in the same 512 numbers.",
 )
 
@@ -436,8 +436,8 @@ show(
 
 # %% [markdown]
 # **A step with a cache reads all that was written so far, and a step with a state reads as much as at the first
-# token.** Cache and state are equal in size at $n^* = m (e + 2)/(d + e)$ tokens, about $m/2$ where $d = e$. They take
-# equally many multiplications at about five times that length.
+# token.** Cache and state are equal in size at $n^* = m (e + 2)/(d + e)$ tokens, about $m/2$ where $d = e$. There they
+# take equally many multiplications at about five times that length.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -677,11 +677,11 @@ with fold("Errors of recall as they are, with the best factor, and with the best
 # weights, which add up to $1 - a_i$, can at most double it.
 
 # %% [markdown]
-# This state is 13 times as large as the cache. **The more random facts a state of fixed size that only adds holds, the
-# worse it recalls each of them.** More positive features help slowly: at 128 keys sixteen times as many do not halve
-# the error, with the best of five $\beta$ and the best factor for each. As many waves, the cosines and sines of lesson
-# 08, nearly remove it if they are summed without a denominator. They are bad at small weights, but the right key has
-# the largest; lesson 21 explains the rest.
+# With 128 keys and values of 8 numbers this state is 13 times as large as the cache. **The more random facts a state of
+# fixed size that only adds holds, the worse it recalls each of them.** More positive features help slowly: at 128 keys
+# sixteen times as many do not halve the error, with the best of five $\beta$ and the best factor for each. As many
+# waves, the cosines and sines of lesson 08, nearly remove it if they are summed without a denominator. They are bad at
+# small weights, but the right key has the largest; lesson 21 explains the rest.
 #
 # To look up single facts among few keys, use a cache; use a state when a text takes far more memory and only its gist
 # is needed. Lesson 20 builds states that forget on purpose, and states that correct themselves. And our writer? Does it
@@ -695,7 +695,7 @@ with fold("Errors of recall as they are, with the best factor, and with the best
 
 
 # %%
-def from_states(q, k, v, layer, *, causal, key_mask):
+def from_states(q, k, v, layer, *, causal, key_mask):  # states, absorbed, W_16: in the next cell
     block, rows = layer["block"], np.zeros_like(v)
     new = slice(absorbed[block], None)  # one character, and at first those of the prompt
     states[block], rows[:, new] = attention.follow(

@@ -233,7 +233,8 @@ with fold("Each head: effective number of keys, and weight on the last eight cha
 # %% [markdown]
 # **In the first block of the writer, heads that were trained with features spread their weight over about ten
 # characters, where exact attention picks about three.** The state is a sum that never forgets. Each character stays in
-# it for the rest of the text, and the features cannot single out the newest.
+# it for the rest of the text, and because the features blunt the kernel, old characters, which a sharp kernel would
+# ignore, still get weight.
 #
 # ## 4. One line for forgetting
 #

@@ -333,8 +333,8 @@ with fold("The errors with a mean key, all texts of the decoder, and the far wei
 
 # %% [markdown]
 # **With these windows one mean key in the denominator lowers the error in all 46 cases, in each to below that of
-# $\operatorname{mean}(V)$.** Keep the scope in mind: these heads belong to two encoders and a small decoder, and on all
-# texts of the decoder there is one exception.
+# $\operatorname{mean}(V)$.** Keep the scope in mind: these heads belong to two encoders and a small decoder, and among
+# all pairs of a decoder head and a text there is one exception.
 #
 # > **Aside: two denominators.** The FMMformer of [Nguyen et al. (2021)](references.md#nguyen-2021) adds the outputs of
 # > a window and of a far field, each with its own denominator, with positive weights, trained and the same for all
@@ -392,10 +392,10 @@ show(
 # positive features. The package computes all three in linear time.
 #
 # Each method gets the same number of multiplications, a quarter of exact attention's, and a sixteenth on the speech
-# recording. So a summary is paid for with keys of the window: a mean key costs least, a centre more, and a feature most.
-# What can be chosen is chosen on other text, and for the single speech recording on its first ten seconds of thirty.
-# The features are FAVOR+ after a shift of all keys by $-(\bar q + \bar k)$, which changes no weight of the softmax and
-# makes the variance smaller (lesson 09).
+# recording. So a summary is paid for with keys of the window: a mean key costs least, a centre more, and a feature
+# most. What can be chosen is chosen on other text, and for the single speech recording on its first ten seconds; the
+# methods are judged on all thirty. The features are FAVOR+ after a shift of all keys by $-(\bar q + \bar k)$, which
+# changes no weight of the softmax and makes the variance smaller (lesson 09).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 COST = {"antibody": 1 / 4, "speech": 1 / 16, "decoder": 1 / 4}
@@ -573,13 +573,12 @@ with fold("Every method and kind of head, what each costs, and the starts of k-m
 # **At the same cost a window with a mean key beats one with drawn features in all 46 cases.** (Errors are medians of six
 # draws; lesson 15 fits the directions to a head.)
 #
-# Centres beat the mean key on the encoder heads that attend least locally: four of six antibody heads, and one speech
-# head. But they suit only keys like those on which they were found. On the local speech head, centres from ten seconds
-# have more than ten times the error of centres from the whole recording, and more than the mean key.
+# Centres beat the mean key on the encoder heads that attend least locally, but they suit only keys like those on which
+# they were found: on the local speech head, centres from ten seconds do worse than the mean key.
 #
-# On the decoder the plain window often wins: a quarter of the work buys only four keys there, and a mean key in place of
-# the fourth is more often a loss than a gain. So no summary is always best, but the crude one beats features in every
-# case. Is there a head on which it fails?
+# On the decoder, where a quarter of the work buys only four keys, the plain window often wins, and a mean key in place
+# of the fourth key is more often a loss than a gain. So no summary is always best, but the crude one beats features in
+# every case. Is there a head on which it fails?
 
 # %% [markdown]
 # ## 5. Sink tokens
@@ -698,10 +697,10 @@ with fold("Every p, and the first keys of the trained heads"):
     )
 
 # %% [markdown]
-# **In these heads a window that drops the sink divides by too little, and no mean key repairs that; with the sink kept,
-# it is nearly exact.** The mean key hardly helps, because it is the average of up to a thousand keys, of which one has
-# most of the weight. A window of half of all keys only halves the error, because the second half of the rows still
-# misses the sink.
+# **In these heads a window that drops the sink divides by too little, and a mean key does not repair that; with the
+# sink kept, it is nearly exact.** The mean key hardly helps, because it is the average of up to a thousand keys, of
+# which one has most of the weight. A window of half of all keys only halves the error, because the second half of the
+# rows still misses the sink.
 #
 # Then why did the mean key help on the trained heads? None of them gives its first key more than 0.11 of the weight,
 # and in most cases two sinks in place of two keys of the window do not help. In many large language models they do.
@@ -771,7 +770,7 @@ with fold("Every method, in milliseconds"):
 # attention's multiplications and saves hardly any time.** It has to find the nearest centre of each key, and to sum the
 # keys on both sides of each window chunk by chunk. A window, with or without sinks or a mean key, saves time, although
 # less than its multiplications promise. Features alone are fastest but, as section 4 shows, their median error is above
-# that of $\operatorname{mean}(V)$ on all three kinds of heads.
+# that of $\operatorname{mean}(V)$ on all three kinds of heads. (Lesson 09 gave the decoder heads twice as many.)
 #
 # All this depends on the length, the processor and the library, so time a method on your own machine, beside the
 # fastest exact attention there. And all this was about heads. What does a window do to a whole model?
@@ -826,8 +825,8 @@ with fold("Every width, and a mean key"):
 # ## Take away
 #
 # - If you remember one method for a head, let it be a window and one mean key in the same denominator, with the first
-#   few keys exact if the head puts weight on them. In a whole model, measure before you keep the mean key: in
-#   lesson 22 it does harm.
+#   few keys exact if the head puts weight on them. In a whole model, measure before you keep the mean key: it helps
+#   those of lessons 17 and 18, and harms that of lesson 22.
 # - A window alone forces every query to take what is nearby. With a quarter of the keys that is worse than
 #   $\operatorname{mean}(V)$ on four of six antibody heads.
 # - Added to the same window, one mean key helped in all 46 cases. At the same cost drawn features do worse in all 46,

@@ -995,8 +995,9 @@ with fold("All twelve, with bits, and the rates"):
         )
 
 # %% [markdown] tags=["answer"]
-# Yes, a window of four keys: it has fewer bits than softmax on each seed. Of features SMREG on its own $W$ comes
-# nearest, then plain ones, and both are ahead of the two maps without randomness, which have fewer features.
+# Yes, a window of four keys: it has fewer bits than softmax on each seed. Of features on their own $W$ SMREG comes
+# nearest, then plain ones, and both are ahead of the two maps without randomness, which have fewer features. On a fresh
+# $W$ plain ones are not (see the fold).
 
 # %% [markdown]
 # ### One seed or three

@@ -82,7 +82,7 @@ def mean_se(x):
 #
 # > **Aside: three more details.** Queries and keys are rotated by angles that grow with the position (*rotary position
 # > embeddings*, RoPE), a vector is divided by its root mean square before each of the two parts (*RMSNorm*), and the
-# > feed-forward network is gated (*SwiGLU*), so it has three matrices instead of two. Branch 07 explains them.
+# > feed-forward network is gated (*SwiGLU*), so it has three matrices instead of two. Lesson 07 explains them.
 #
 # How much work is attention? Count the multiplications for one token:
 
@@ -510,8 +510,8 @@ with fold("Layers 18 and 23, and the heads that attend to the digit"):
 # %% [markdown]
 # On prose layer 18 is nearly free, and without it little of the retrieval is left. Some of its heads are *retrieval
 # heads* (Wu et al., 2024): before a digit, head 7 of layer 18 puts on average nearly a third of its weight on that
-# digit, about 1,700 tokens back. **In this model retrieval depends on a few layers, and the loss on running text does
-# not show which.**
+# digit in the first sentence, about 1,700 tokens back. **In this model retrieval depends on a few layers, and the loss
+# on running text does not show which.**
 #
 # ### Which layers stay exact
 #
@@ -649,8 +649,8 @@ with fold("Key heads instead of layers, by harm and by where they look"):
 #
 # Training can change the model itself. All 30 layers keep the last 64 keys and four sinks, and their projections $W_q$,
 # $W_k$, $W_v$, $W_o$ learn to *imitate* the exact model, that is, to predict the same probabilities of the next token.
-# They take 240 steps of *Adam*, a form of gradient descent, on the KL divergence of the two predictions. The steps read
-# another novel and other pages of the reference. Nothing is added to the model.
+# The projections take 240 steps of *Adam*, a form of gradient descent, on the KL divergence of the two predictions. The
+# steps read another novel and other pages of the reference. Nothing is added to the model.
 #
 # **Before you run this:** which is then closer to exact attention, on most of the twelve texts: the window of 64 with
 # trained projections, or an untrained window of 256?
@@ -741,9 +741,10 @@ for label, m, state in (
     print(f"{label:32}{over(m + ', 8 exact').mean():17.3f}{size:22.1f}")
 
 # %% [markdown]
-# They beat the window of equal memory per text there as well, on both kinds of text that were tried. But a window of
-# 256 needs only 5 per cent more and no training, and its loss is no higher. So lengthen the window first, then train.
-# What does all this do to what the model writes?
+# There, too, the features beat the window of equal memory per text, on both kinds of text that were tried. But a window
+# of 256 needs only 5 per cent more and no training, its loss is no higher, and it does better on the digits of pass
+# keys, though not on the repeated paragraph (see the fold). So lengthen the window first, then train. What does all
+# this do to what the model writes?
 
 # %% [markdown]
 # ## 7. Read what it writes
@@ -860,8 +861,8 @@ with fold("Memory, and all ratios"):
 #
 # - With a window and four sink tokens the memory does not grow. What that costs depends on the kind of text: with 64
 #   keys nearly three times as much on the lessons of this course as on a novel.
-# - What they lose above all is retrieval, which depends on a few layers. Find these by converting one layer at a time on
-#   the task, and leave them exact.
+# - What a converted model loses above all is retrieval, which depends on a few layers. Find these by converting one
+#   layer at a time on the task, and leave them exact.
 # - Training helps most on the kinds of text that it saw, and a longer window helps more. So lengthen the window first.
 # - The errors of heads and layers do not rank methods reliably. Measure the model, on text and on a task that needs
 #   distant tokens.
