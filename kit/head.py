@@ -15,38 +15,53 @@ AFTERWARDS = re.compile(r"^Afterwards,? you (?:can |)")
 LESSON = re.compile(r"notebooks/(\d\d|a\d)_\w+$")
 # What people type who do not know the course yet: by a lesson's number, or by the page.
 TYPED = {
-    "index": "prerequisites, requirements, install, license, licence, cite, citation",
+    "index": "prerequisites, requirements, install, license, licence, cite, citation, bibtex",
+    "notebooks/errata_list": "mistakes in papers",
+    "notebooks/glossary": "cheat sheet, formula sheet, notation",
+    "notebooks/references": "papers, bibliography",
     "notebooks/exercises/index": "homework, problem sheets",
-    "notebooks/solutions/index": "exercise solutions, answers to exercises",
-    "kit/pages/decision_card": "which method to use",
-    "kit/pages/grading": "exam, examination, marks, autograder, grading, nbgrader",
+    "notebooks/solutions/index": "exercise solutions, answers to exercises, homework solutions",
+    "kit/pages/branches": "optional lessons, which chapters to skip",
+    "kit/pages/decision_card": "which method to use, should i use a performer or flash attention",
+    "kit/pages/how_we_know": "trust, tested, reproducible",
+    "kit/pages/grading": "final exam, examination, marks, autograder, grading, nbgrader",
     "kit/pages/in_the_browser": "colab, binder, online, without installing",
-    "kit/pages/in_your_own_model": "pytorch, scaled_dot_product_attention, pip install",
-    "kit/pages/lectures/index": "lecture slides, lecture notes",
+    "kit/pages/in_your_own_model": "pytorch, scaled_dot_product_attention, pip install, "
+    "hugging face, huggingface, transformers library, replace attention, swap attention",
+    "kit/pages/projects": "term project ideas, final project",
+    "notebooks/projects/p4_a_protein_head": "amino acids, esm",
+    "kit/pages/speed": "benchmark, speed up inference",
+    "kit/pages/lectures/index": "slides, lecture slides, lecture notes",
     "kit/pages/twelve_weeks": "syllabus, curriculum, schedule",
+    "03": "fourier transform of the rbf kernel",
     "02": "gaussian kernel, rbf kernel, mercer",
     "05": "variance reduction",
+    "a3": "how many random features, d log d",
     "06": "quadratic attention, quadratic complexity, attention temperature, self-attention, "
     "nadaraya watson, kernel regression",
     "07": "layer normalization, positional embeddings, attention mask, causal mask, transformer",
     "08": "random feature attention",
     "09": "random feature attention, lemma of choromanski",
-    "10": "quadratic attention, flash attention, flashattention, low rank, "
-    "order of matrix multiplication",
-    "11": "numerical stability, overflow, underflow",
-    "12": "recurrent neural network, rnn, linear transformer, causal mask, memory",
-    "14": "window attention, sliding window, local attention, low rank, streamingllm",
-    "15": "trained features, learned features",
+    "10": "O(n), variable length batch, quadratic attention, flash attention, flashattention, "
+    "low rank, order of matrix multiplication",
+    "11": "numerical stability, overflow, underflow, logsumexp trick, fp16, half precision, nan",
+    "12": "chunkwise parallel form, recurrent neural network, rnn, linear transformer, "
+    "causal mask, memory",
+    "14": "longformer, bigbird, window attention, sliding window, local attention, low rank, "
+    "streamingllm",
+    "15": "trained features, learned features, nystrom attention, nystromformer",
     "16": "train a transformer, training, distillation, backward pass, gradient",
-    "17": "antibody, protein language model, fine-tuning, linearise, linearize",
+    "17": "antibody, amino acids, protein language model, fine-tuning, linearise, linearize",
     "18": "whisper, speech recognition, voice, audio",
-    "19": "distributed, parallel, many gpus",
-    "20": "state space model, ssm, fast weights, memory",
-    "22": "llm, convert a language model, hybrid attention, pass key, passkey, gguf, smollm",
+    "19": "distributed, parallel, many gpus, ring attention, multi node",
+    "20": "retnet, retention, gated linear attention, state space model, ssm, fast weights, memory",
+    "22": "needle in a haystack, long context, lora, swap attention, llm, "
+    "convert a language model, hybrid attention, pass key, passkey, gguf, smollm",
     "23": "decision card, use a performer",
-    "a4": "backward pass, gradient, automatic differentiation",
+    "a4": "hopfield network, backward pass, gradient, automatic differentiation",
     "a5": "gpu, cupy, cuda",
     "a6": "quasi monte carlo, low discrepancy",
+    "a8": "fast multipole method, barnes hut, n-body, nbody",
     "a7": "svm, rkhs, proof of mercer",
 }
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
@@ -110,5 +125,8 @@ def tags(docname: str) -> str:
 
 def in_head(app, docname, template, context, doctree):
     """Sphinx's event for a page: its tags, without the viewport, which the theme sets itself."""
+    file = "README.md" if docname == "index" else f"{docname}{context.get('page_source_suffix')}"
+    if not (ROOT / file).is_file():  # made here, so nobody can edit it
+        context["page_source_suffix"] = ""
     kept = re.sub(r'<meta name="viewport"[^>]*/>', "", context.get("metatags", ""))
     context["metatags"] = kept + tags(docname)

@@ -4,10 +4,12 @@ Nothing but Python's own is imported here, so that tests can start where there i
 on a bare machine with a GPU.
 """
 
+import os
 import re
 import shutil
 import subprocess
 import tempfile
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,6 +45,13 @@ def for_sockets() -> str:
     """The folder for temporary files, or /tmp where a socket's path would exceed 103 characters."""
     usual = tempfile.gettempdir()
     return usual if len(usual) < 56 else "/tmp"
+
+
+def address(of: str) -> str:
+    """Where the course is published, of "SITE" or "REPOSITORY": what `make` was told, or what
+    [project.urls] of pyproject.toml says; empty where neither does."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return os.environ.get(of, told.get("urls", {}).get(of.capitalize(), "")).rstrip("/")
 
 
 def edition(root: Path = ROOT) -> str:

@@ -1,5 +1,8 @@
 """How Sphinx makes the site: `python -m kit.site` calls it after laying out the sources."""
 
+import re
+import unicodedata
+
 from docutils import nodes
 from myst_nb.core.render import NbElementRenderer
 from sphinx import addnodes
@@ -7,7 +10,7 @@ from sphinx import addnodes
 from kit import links, reference
 from kit.head import in_head, words
 from kit.site import BESIDE, MOVES, STATIC, Site, alt
-from tools.setting import COURSE, edition
+from tools.setting import COURSE, ROOT, address, edition
 
 project = html_title = COURSE
 author = "The performer_course authors"
@@ -30,7 +33,13 @@ templates_path = ["templates"]
 html_css_files = ["letters/fonts.css", "course.css"]
 html_js_files = [("course.js", {"defer": "defer"})]
 html_favicon = "static/favicon.svg"
-html_context = {"default_mode": "auto"}
+html_context = {
+    "default_mode": "auto",
+    "edit_page_provider_name": "GitHub",
+    "edit_page_url_template": f"{address('REPOSITORY')}/edit/main/"
+    "{{ {'index.md': 'README.md'}.get(file_name, file_name) }}",
+}
+html_search_scorer = str(ROOT / "kit/look/scorer.js")
 html_copy_source = html_show_sourcelink = True
 html_sourcelink_suffix = ""
 html_theme_options = {
@@ -41,6 +50,20 @@ html_theme_options = {
     "show_navbar_depth": 1,
     "use_fullscreen_button": False,
 }
+html_baseurl = f"{address('SITE')}/".removeprefix("/")
+if address("REPOSITORY"):
+    launch = {
+        "binderhub_url": "https://mybinder.org",
+        "colab_url": "https://colab.research.google.com",
+    }
+    html_theme_options |= {
+        "launch_buttons": launch | {"notebook_interface": "jupyterlab"},
+        "repository_branch": "main",
+        "repository_url": address("REPOSITORY"),
+        "use_edit_page_button": True,
+        "use_issues_button": True,
+        "use_repository_button": True,
+    }
 
 mathjax_path = "mathjax/formulas.js"
 mathjax3_config = {"chtml": {"matchFontHeight": False, "scale": 1.1}}  # in any font
@@ -88,12 +111,22 @@ def described(render):
 NbElementRenderer.render_image = described(NbElementRenderer.render_image)
 
 
+def without_accents(text):
+    """The words of a text that have an accent, as one types them: Nyström as nystrom."""
+    words = set(re.findall(r"[a-zA-Z]*[À-ž][a-zA-ZÀ-ž]*", text))
+    return {"".join(c for c in unicodedata.normalize("NFD", word) if c.isascii()) for word in words}
+
+
 def findable(app, doctree):
-    """Give a page its keywords. The line of links below a title gets a class, and also a table of
-    lessons, or of questions with their lessons, whose rows are cards on a phone."""
-    names = [("single", word, "", "main", None) for word in words(app.env.docname)]
+    """Give a page its keywords, for the search whole and as single words. The line of links below a
+    title gets a class, and also a table of lessons, or of questions with their lessons, whose rows
+    are cards on a phone."""
+    names = words(app.env.docname)
     if names:
-        doctree.insert(0, addnodes.index(entries=names))
+        entries = [("single", name, "", "main", None) for name in names]
+        single = {*re.findall(r"\w+", " ".join(names)), *without_accents(doctree.astext())}
+        doctree.insert(0, addnodes.index(entries=entries))
+        doctree.insert(0, nodes.meta(name="keywords", content=", ".join(sorted(single))))
     for line in doctree.findall(nodes.paragraph):
         if line.astext().startswith((BESIDE, MOVES)):
             line["classes"].append("beside")

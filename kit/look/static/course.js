@@ -22,6 +22,20 @@ if (typeof Search !== "undefined") {
     });
     return words(article ? `<div role="main">${article.innerHTML}</div>` : page, anchor);
   };
+  // A page need not have every word that was typed: a rare word counts more than a frequent one.
+  const strict = Search.performTermsSearch;
+  Search.performTermsSearch = (asked, without) => {
+    const sums = new Map(), pages = Search._index.docnames.length;
+    for (const word of asked) {
+      const found = strict(new Set([word]), without);
+      for (const result of found) {
+        result[4] *= Math.log(1 + pages / found.length) / (Scorer.last.test(result[0]) ? 3 : 1);
+        const known = sums.get(result[0]);
+        known ? (known[4] += result[4]) : sums.set(result[0], result);
+      }
+    }
+    return [...sums.values()].sort((one, other) => other[4] - one[4]).slice(0, 15);
+  };
   // Drop words like "why". A keyword that contains all the others, in any order, is a hit.
   const ask = Search.query, split = (text) => splitQuery(text.toLowerCase()).filter((word) => !stopwords.has(word));
   Search.query = (said) => {
