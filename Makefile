@@ -30,7 +30,7 @@ comma := ,
 space := $(subst ,, )
 LESSONS := $(VENV)/with-lessons,training,cluster$(EXTRAS:%=,%)
 TESTS := $(VENV)/with-lessons,training,cluster,tests,benchmarks$(EXTRAS:%=,%)
-SITE := $(VENV)/with-lessons,training,tests,site$(EXTRAS:%=,%)
+WEB := $(VENV)/with-lessons,training,tests,site$(EXTRAS:%=,%)
 LITE := $(VENV)/with-lite$(EXTRAS:%=,%)
 PDF := $(VENV)/with-pdf$(EXTRAS:%=,%)
 SLIDES := $(VENV)/with-slides$(EXTRAS:%=,%)
@@ -80,12 +80,12 @@ notebooks: $(TESTS) ## run the lessons and write their .ipynb (one alone: make n
 	$(BIN)/python -m tools.notebooks $(LESSON)
 
 # In this order: the site takes along what the others have made, and prints the handouts.
-publish: $(PUBLISH) ## all that a reader may get: the browser's part, slides, and the site with both and handouts, in build/site/html
+publish: $(PUBLISH) ## all that a reader may get, in build/site/html; with its addresses: SITE=https://… REPOSITORY=https://…
 	$(BIN)/python -m kit.lite
 	$(BIN)/python -m kit.slides
 	$(BIN)/python -m kit.site
 
-site: $(SITE) ## the course as a web site, in build/site/html (npm brings MathJax)
+site: $(WEB) ## the course as a web site, in build/site/html (npm brings MathJax)
 	$(BIN)/python -m kit.site
 
 slides: $(SLIDES) ## a deck of slides for each lecture, in build/slides, which `make site` takes along (npm; PDFs need Chromium)

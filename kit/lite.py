@@ -18,6 +18,7 @@ import tempfile
 from pathlib import Path
 
 from kit import need
+from kit.published import wheel
 from kit.site import LITE
 from tools.lab import copies, place
 from tools.setting import COURSE, NOTEBOOKS, ROOT
@@ -78,10 +79,6 @@ def contents(notebooks: Path = NOTEBOOKS) -> dict[str, bytes]:
         else:
             content = reachable(content.decode(), name, mine).encode()
         found[name] = content
-    # Lesson 00 counts minutes in the sources, and quotes a record.
-    sources = [path for folder in (".", "solutions") for path in (notebooks / folder).glob("*.py")]
-    for path in [*sorted(sources), notebooks.parent / "benchmarks/attention.json"]:
-        found[path.relative_to(notebooks.parent).as_posix()] = path.read_bytes()
     return found
 
 
@@ -104,22 +101,9 @@ def run(*command, cwd: Path) -> None:
 
 
 def wheels(folder: Path, work: Path) -> None:
-    """Put the wheels into `folder`: WHEELS at their pins, and the course's own with its data.
-
-    The package reads its data beside itself, as in the repository, so the wheel for the browser has
-    notebooks/data, as one more package. It is built on a copy, since building leaves files behind.
-    """
-    tree = work / "tree"
-    for name in ("performer_course", "notebooks/data"):
-        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("README.md", "LICENSE", "LICENSE-prose"):
-        shutil.copy(ROOT / name, tree)
-    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    settings = settings.replace('["performer_course*"]', '["performer_course*", "notebooks*"]')
-    settings += '[tool.setuptools.package-data]\n"notebooks.data" = ["*"]\n'
-    (tree / "pyproject.toml").write_text(settings, encoding="utf-8")
+    """Put the wheels into `folder`: WHEELS at their pins, and the course's own with its data."""
+    wheel(folder)
     pip = ("pip", "--disable-pip-version-check", "wheel", "-q", "--no-deps", "-w", folder)
-    run(*pip, "--no-build-isolation", tree, cwd=work)
     run(*pip, "--only-binary=:all:", "-c", ROOT / "constraints.txt", *WHEELS, cwd=work)
 
 

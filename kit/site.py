@@ -20,6 +20,7 @@ from itertools import count, groupby
 from pathlib import Path
 
 from kit import chromium, figures, front, handouts, hints, lectures, need, npm, pdf, quizzes
+from kit.published import filled, offer
 from kit.reference import pages as package_pages
 from tools.lesson import ANSWER, ASK, Lesson, read
 from tools.references import CITED, ENTRY, GAP, authors, key, works
@@ -299,6 +300,7 @@ class Site:
         """What Sphinx reads for the page `here`, whose file contains `text`."""
         path = self.files.get(here)
         if path is None or path.suffix != ".ipynb":
+            text = filled(text)
             if here.startswith(f"{quizzes.FOLDER}/"):
                 return quizzes.page(text) + quizzes.below(Path(here).name)
             if here == "notebooks/references":
@@ -417,6 +419,7 @@ def main() -> int:
         for name, files in {SLIDES: "*.html", LITE: "index.html"}.items():
             if any((BUILD.parent / name).glob(files)):
                 shutil.copytree(BUILD.parent / name, HTML / name)
+        offer(HTML)
         pages = [path.relative_to(HTML) for path in HTML.rglob("*.html")]
         own = [path for path in pages if path.parts[0] != LITE]
         print(f"{len(own)} pages: {(HTML / 'index.html').relative_to(ROOT)}")

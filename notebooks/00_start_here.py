@@ -20,7 +20,6 @@
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 import json
 import re
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,6 +29,7 @@ from performer_course.models import antibody
 from performer_course.teaching import data, writer
 from performer_course.teaching.figures import COLORS, fold, gram, show
 
+HOME = data.FOLDER.parent.parent  # of the course
 W = projections.orthogonal(np.random.default_rng(3), 64, 16)
 ago = np.maximum(np.subtract.outer(np.arange(256), np.arange(256)), 0)
 
@@ -128,7 +128,7 @@ show(
 # compare each word with all others: about two, about twenty or about two thousand?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "readme", "hide-input"]
-record = json.loads(Path("../benchmarks/attention.json").read_text(encoding="utf-8"))
+record = json.loads((HOME / "benchmarks/attention.json").read_text(encoding="utf-8"))
 times, machine = record["all-to-all"], record["environment"]
 curves = {"torch SDPA": "exact attention (PyTorch)", "favor_attention": "256 random features"}
 fig, ax = plt.subplots(figsize=(8, 4.5))
@@ -270,9 +270,7 @@ BRANCHES = {
 AFTERNOON = ("00", "06", "09", "10", "22")
 PARTS = {"kernels": "03", "random features": "05", "attention": "12", "models": "23"}  # the last
 
-sources = {
-    file.name[:2]: file.read_text(encoding="utf-8") for file in Path("../notebooks").glob("*.py")
-}
+sources = {file.name[:2]: file.read_text(encoding="utf-8") for file in HOME.glob("notebooks/*.py")}
 MINUTES = {n: int(re.search(r"\*\*(\d+) minutes", text)[1]) for n, text in sources.items()}
 ends = dict(zip(PATH, np.cumsum([MINUTES[n] for n in PATH]) / 60, strict=True))
 fig, ax = plt.subplots(figsize=(10, 7))
@@ -306,7 +304,7 @@ for route, of_it in {
 on_path = [MINUTES[n] for n in PATH]
 sheets = {
     file.name[:2]: file.read_text(encoding="utf-8")
-    for file in Path("../notebooks/solutions").glob("*.py")
+    for file in HOME.glob("notebooks/solutions/*.py")
 }
 exercises = [int(n) for of in PATH for n in re.findall(r"· (\d+) minutes", sheets.get(of, ""))]
 print(f"exercises of the path {sum(exercises) / 60:6.1f} hours")
