@@ -232,9 +232,8 @@ with fold("Each head: effective number of keys, and weight on the last eight cha
 
 # %% [markdown]
 # **In the first block of the writer, heads that were trained with features spread their weight over about ten
-# characters, where exact attention picks about three.** The state is a sum that never forgets. Each character stays in
-# it for the rest of the text, and because the features blunt the kernel, old characters, which a sharp kernel would
-# ignore, still get weight.
+# characters, where exact attention picks about three.** The state is a sum that never forgets. Neither does a cache,
+# but the sharp kernel of exact attention ignores what is old, and one that features have blunted cannot.
 #
 # ## 4. One line for forgetting
 #
@@ -418,8 +417,8 @@ print(f"on the third novel: {writer.bits(mine, forgetting).mean():.2f} bits per 
 print(writer.write(mine, forgetting))
 
 # %% [markdown]
-# **After 600 short steps a linear attention of our own needs fewer bits than counts after two letters.** Try five times
-# as many steps.
+# **After 600 short steps a linear attention of our own needs fewer bits than counts after two letters.** If you have
+# five minutes, try five times as many steps.
 #
 # So training beats replacing, and forgetting beats a plain sum. But most models that people use were trained with exact
 # attention, and we cannot train them again from the start. What can be kept of *their* attention at a lower cost?

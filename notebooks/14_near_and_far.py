@@ -576,9 +576,9 @@ with fold("Every method and kind of head, what each costs, and the starts of k-m
 # Centres beat the mean key on the encoder heads that attend least locally, but they suit only keys like those on which
 # they were found: on the local speech head, centres from ten seconds do worse than the mean key.
 #
-# On the decoder, where a quarter of the work buys only four keys, the plain window often wins, and a mean key in place
-# of the fourth key is more often a loss than a gain. So no summary is always best, but the crude one beats features in
-# every case. Is there a head on which it fails?
+# On the decoder a quarter of the work buys only four keys. There the plain window often wins, and a mean key in place
+# of the fourth key more often harms than helps. So no summary is always best, but the crude one beats features in every
+# case. Is there a head on which it fails?
 
 # %% [markdown]
 # ## 5. Sink tokens

@@ -106,7 +106,7 @@ def test_icons_are_letters_and_their_megabyte_of_script_is_not_loaded(pages, add
         assert tab.evaluate(f"{drawn}.content").startswith('"\uf002"')
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def first(address, browser):
     """The first three pages that the search finds."""
     with opened(browser, address, "index.html") as (tab, faults):
