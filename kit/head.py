@@ -8,7 +8,7 @@ import re
 from html import escape
 
 from tools.lesson import Lesson, find, read
-from tools.setting import NOTEBOOKS, ROOT
+from tools.setting import NOTEBOOKS, ROOT, address
 
 WORD = re.compile(r"(?m)^- \*\*(.+?)\*\*: (.+) \[(\w\d)\]\(\w+\.ipynb\)$")
 AFTERWARDS = re.compile(r"^Afterwards,? you (?:can |)")
@@ -126,7 +126,7 @@ def tags(docname: str) -> str:
 def in_head(app, docname, template, context, doctree):
     """Sphinx's event for a page: its tags, without the viewport, which the theme sets itself."""
     file = "README.md" if docname == "index" else f"{docname}{context.get('page_source_suffix')}"
-    if not (ROOT / file).is_file():  # made here, so nobody can edit it
+    if address("REPOSITORY") and not (ROOT / file).is_file():  # made here, so nobody can edit it
         context["page_source_suffix"] = ""
     kept = re.sub(r'<meta name="viewport"[^>]*/>', "", context.get("metatags", ""))
     context["metatags"] = kept + tags(docname)

@@ -43,7 +43,7 @@ def filled(text: str) -> str:
 
 
 def wheel_name() -> str:
-    version = re.search(r'(?m)^version = "(.+)"', (ROOT / "pyproject.toml").read_text())[1]
+    version = re.search(r'(?m)^version = "(.+)"', (ROOT / "pyproject.toml").read_text("utf-8"))[1]
     return f"performer_course-{version}-py3-none-any.whl"
 
 
@@ -64,9 +64,7 @@ def wheel(folder: Path) -> None:
         text = text.replace(
             '["performer_course*"]', '["performer_course*", "notebooks*", "benchmarks"]'
         )
-        text += (
-            '[tool.setuptools.package-data]\n"*" = ["*.json", "*.npz", "*.csv", "*.gz", "*.wav"]\n'
-        )
+        text += '[tool.setuptools.package-data]\n"*" = ["*"]\n'
         (tree / "pyproject.toml").write_text(text, encoding="utf-8")
         command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "-q"]
         command += ["--no-deps", "--no-build-isolation", "-w", folder, tree]

@@ -384,10 +384,11 @@ with fold("Both pairs of keys"):
 # | *speech* | two | 1,500 | 187 |
 #
 # The task can be made easier at no cost. Adding one vector to all keys changes no weight of exact attention, because
-# every score of a query then changes by the same number. We may not move the queries, but the keys by any vector, so we
-# subtract both the mean query and the mean key from all keys. This centres $x + y$ at zero and makes it shorter. Still
-# it stays long: at its median on each of the three kinds, section 4 asks for thousands of directions per weight. The
-# picture shows one row of weights of an antibody head, before and after this shift, with more features than $L/8$.
+# every score of a query then changes by the same number. We may not move the queries, but we may move the keys by any
+# vector, so we subtract both the mean query and the mean key from all keys. This centres $x + y$ at zero and makes it
+# shorter. Still it stays long: at its median on each of the three kinds, section 4 asks for thousands of directions per
+# weight. The picture shows one row of weights of an antibody head, before and after this shift, with more features than
+# $L/8$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 # q, k and v (heads, inputs, L, d) of each kind, and the mean query and mean key to subtract
@@ -659,7 +660,7 @@ with fold("Milliseconds"):
 
 # %% [markdown]
 # **At the same cost, a window with one mean key for all other keys follows attention more closely than positive
-# features, on all three kinds of head.** (In our code the window takes more milliseconds.) Taylor features also beat
+# features, on all three kinds of head.** In our code the window takes more milliseconds. Taylor features also beat
 # positive ones on antibody and speech heads, at twice the cost on the former. On the decoder heads they fail, as a fold
 # of lesson 10 explains.
 #

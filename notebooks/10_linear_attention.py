@@ -350,8 +350,8 @@ with fold("Milliseconds for one speech head"):
 # **In these heads, trained with softmax, elu + 1 is little better than the mean of all values.** Positive features,
 # which try to be softmax, are no better. At the same cost a window with cluster centres, which lesson 14 builds, has at
 # the median a smaller error than every feature map, on every kind of head. On the decoder heads a bare window has a far
-# smaller one still. (In this code the centres take several times the milliseconds of elu + 1; all is in the folds.) Why
-# does elu + 1 fail? Perhaps its $F$ features are too few.
+# smaller one still. In this code, though, the centres take several times the milliseconds of elu + 1 (see the folds).
+# Why does elu + 1 fail? Perhaps its $F$ features are too few.
 #
 # ## 4. The rank
 #
@@ -548,6 +548,6 @@ with fold("The mean of the values, Taylor features, and letters counted"):
 # - [Alman & Song (2023)](references.md#alman-2023). For arbitrary queries and keys, fast and accurate attention
 #   probably does not exist. With $d$ of the order of $\ln L$ and entries from the order of $(\ln L)^{1/4}$ on, no
 #   method whose error falls like a power of $1/L$ has time $L^{2 - \delta}$, $\delta > 0$, if a common conjecture
-#   holds. (They divide scores by $d$.)
+#   holds; they divide scores by $d$.
 # - [Eckart & Young (1936)](references.md#eckart-1936). The best approximation of a given rank.
 # - A crossover on a GPU, at about $18\, d \ln d$ tokens: huggingface/transformers, issue 7675.

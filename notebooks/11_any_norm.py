@@ -39,8 +39,8 @@ from performer_course.teaching.figures import COLORS, compared, fold, show, tren
 # + \varepsilon\, \mathbf{1}^\top\varphi(k') + \varepsilon^2 m .$$
 #
 # Only the first term pairs this query with this key. Where the features are smaller than $\varepsilon$, the last term
-# is the largest, and it is the same for all keys. (The program below first divides features by their largest, which
-# cancels.)
+# is the largest, and it is the same for all keys. The program below first divides features by their largest, which
+# cancels.
 #
 # We try several values of $\varepsilon$ in two settings, an *easy* one with short tokens and a *hard* one with long
 # ones. Somebody ran the hard setting with $\varepsilon = 10^{-4}$ and asked why the mean absolute error was 73 % of the
@@ -409,7 +409,7 @@ with fold("Predicted and measured errors, and the largest scores"):
 
 # %% [markdown]
 # **On these made-up tokens ($d = 8$) with a relative variance below a tenth the rule is right within a factor of two;
-# on every trained head it says nothing.** (On all the made-up heads Taylor features of degree 2 are closer.)
+# on every trained head it says nothing.** On all the made-up heads Taylor features of degree 2 are closer.
 #
 # Why does the rule fail there? By lesson 09 the weight of a pair with the score $t > 0$ has a relative variance of at
 # least $(e^{4t} - 1)/m$. In the median trained head of each kind the largest score is above 6, where that is more than

@@ -98,9 +98,9 @@ print(f"state of a head: {M} × {D + 1} = {M * (D + 1):,} numbers")
 # ## 2. Train it with its features
 #
 # Lesson 09 put 64 positive features into the writer that had learned with exact attention, and it needed more bits than
-# a table of letter frequencies. The writer of section 1 has the same size, saw the same texts for as many steps,
-# and had features all along. At every step its $W$ was drawn anew, so that it could not rely on the errors of any one
-# draw. (Lesson 09 also shifted the keys, and had another draw of $W$.)
+# a table of letter frequencies. The writer of section 1 has the same size, saw the same texts for as many steps, and
+# had features all along. At every step its $W$ was drawn anew, so that it could not rely on the errors of any one draw.
+# Lesson 09 also shifted the keys, and had another draw of $W$.
 #
 # **Before you run this:** will it need more than the 4.4 bits of letter frequencies, or fewer? Think of what training
 # can change, and of what it cannot.

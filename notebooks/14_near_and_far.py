@@ -570,8 +570,8 @@ with fold("Every method and kind of head, what each costs, and the starts of k-m
 # The mean key, and in every single case. On these heads its bias does less harm than the variance of so few features.
 
 # %% [markdown]
-# **At the same cost a window with a mean key beats one with drawn features in all 46 cases.** (Errors are medians of six
-# draws; lesson 15 fits the directions to a head.)
+# **At the same cost a window with a mean key beats one with drawn features in all 46 cases.** Errors are medians of six
+# draws; lesson 15 fits the directions to a head.
 #
 # Centres beat the mean key on the encoder heads that attend least locally, but they suit only keys like those on which
 # they were found: on the local speech head, centres from ten seconds do worse than the mean key.
@@ -770,7 +770,7 @@ with fold("Every method, in milliseconds"):
 # attention's multiplications and saves hardly any time.** It has to find the nearest centre of each key, and to sum the
 # keys on both sides of each window chunk by chunk. A window, with or without sinks or a mean key, saves time, although
 # less than its multiplications promise. Features alone are fastest but, as section 4 shows, their median error is above
-# that of $\operatorname{mean}(V)$ on all three kinds of heads. (Lesson 09 gave the decoder heads twice as many.)
+# that of $\operatorname{mean}(V)$ on all three kinds of heads. Lesson 09 gave the decoder heads twice as many.
 #
 # All this depends on the length, the processor and the library, so time a method on your own machine, beside the
 # fastest exact attention there. And all this was about heads. What does a window do to a whole model?

@@ -385,8 +385,7 @@ with fold("All six kinds of queries and keys, both trained, and the weights b ta
 # did nearly as much as on both.** Features trained with both got worse when their weights were taken away, but still
 # had a smaller median error than trained weights alone on every kind.
 #
-# (This depends on how training begins: lesson 17's features start as dense ones, which have weights, and they need
-# them.)
+# This depends on how training begins: lesson 17's features start as dense ones, which have weights, and they need them.
 #
 # So trained directions beat $\operatorname{mean}(V)$ in each row of the table, where drawn ones do so only in the
 # decoder. Are they worth their cost?

@@ -9,8 +9,8 @@
 # > measure how much of the benefit of attention is kept, and fine-tune the model for one $W$ or for any.
 #
 # So far queries and keys were given to us. In a model they are *learned*, and nothing in the training makes them suit
-# random features. In this lesson a small decoder learns to write, first with softmax attention. (The writer came to us
-# trained; this decoder is small enough to be trained while you read.) Then we replace its attention, and judge each
+# random features. In this lesson a small decoder learns to write, first with softmax attention. The writer came to us
+# trained; this decoder is small enough to be trained while you read. Then we replace its attention, and judge each
 # replacement by the *cross-entropy loss* that language models are trained with: the mean of $-\log_2 P$ of the next
 # character, in *bits per character*, on text that the model has not seen. Two to this power is the *perplexity*. A
 # model with 4 bits is as uncertain as if it chose among 16 equally likely characters. How much of what attention
@@ -95,8 +95,8 @@ print("formula and jax.grad agree to 1e-12:", bool(difference < 1e-12))
 # $$\frac{\partial}{\partial q'}\, \varphi(q')^\top\varphi(k') = \sum_{r=1}^m \varphi_r(q')\, \varphi_r(k')\,
 # (\omega_r - q') , \qquad \mathbb{E} = k'\, e^{q'^\top k'} .$$
 #
-# The mean over draws, $\mathbb{E}$, is the exact derivative of the exact weight. (But the output divides by a sum of
-# estimated weights, so it and its gradients have a bias, of order $1/m$; appendix a3.) We divide the size of each error
+# The mean over draws, $\mathbb{E}$, is the exact derivative of the exact weight. But the output divides by a sum of
+# estimated weights, so it and its gradients have a bias, of order $1/m$; appendix a3. We divide the size of each error
 # by the size of what is estimated, and take the median over 16 draws of orthogonal directions.
 #
 # **Before you run this:** with 64 directions the output is off by about a tenth of its size. Each term of the exact
@@ -181,8 +181,8 @@ with fold("Gradients and output in fair units"):
 # ## 2. Training a small decoder
 #
 # The text is Python's own manual. We keep its thirty most frequent characters and write `·` for all others, such as x
-# and j. Every tenth block of 4096 characters is held out as the *test set*, and the rest is the *training set*. (The
-# manual is in alphabetical order, so its last tenth would be unlike its beginning.) There is a trap: the manual repeats
+# and j. Every tenth block of 4096 characters is held out as the *test set*, and the rest is the *training set*. The
+# manual is in alphabetical order, so its last tenth would be unlike its beginning. There is a trap: the manual repeats
 # itself, and whole paragraphs occur in several topics.
 #
 # **Before you run this:** 39 % of the characters belong to paragraphs that occur more than once. Of all pieces of 33
@@ -450,7 +450,7 @@ show(
 #
 # The *benefit* of attention is the difference in bits between the model trained without attention and the decoder, here
 # half a bit. A replacement that is better than the model without attention by a fraction of this benefit *keeps* that
-# fraction. (A similar measure is known as the *loss recovered*.) Softmax keeps 1. The ablation keeps less than nothing,
+# fraction. A similar measure is known as the *loss recovered*. Softmax keeps 1. The ablation keeps less than nothing,
 # presumably because the decoder has come to rely on its attention. What do random features keep?
 #
 # ## 3. Replacing attention without training
@@ -713,8 +713,8 @@ for label, of in moved.items():
 # ## 5. Fine-tuning for eighty steps
 #
 # *Fine-tuning* is a little more training: 80 steps from the softmax parameters, at a third of the learning rate. The
-# loss is still the cross-entropy. (In *distillation*, the features would instead learn to reproduce the weights or
-# outputs of the softmax model.) The directions are drawn once and kept, or redrawn at every step, and the moments stay
+# loss is still the cross-entropy. In *distillation*, the features would instead learn to reproduce the weights or
+# outputs of the softmax model. The directions are drawn once and kept, or redrawn at every step, and the moments stay
 # those of the softmax model. For comparison, 80 more steps are also given to the softmax model, and to the decoder with
 # its attention replaced by mean(V).
 #

@@ -101,7 +101,7 @@ def scores(weights, attend, asked=ASKED):
 # $$\exp\Bigl(-\frac1N \sum_{n=1}^N \ln P(a_n)\Bigr) .$$
 #
 # It says among how many residues the model still hesitates: 1 if it is always certain and right, and 20 if it knows
-# nothing. (Because the model sees both sides of a hidden residue, it is also called a *pseudo-perplexity*.) The *top-1
+# nothing. Because the model sees both sides of a hidden residue, it is also called a *pseudo-perplexity*. The *top-1
 # accuracy* is easier to picture: it is the fraction of hidden residues that the model *restores*, which means that it
 # gives the right one of the twenty the largest probability.
 #
@@ -222,8 +222,8 @@ show(
 # %% [markdown]
 # The heads are of all kinds: some look at a few keys, and those of the last block look at about half of the chain. We
 # name a head by its block and its number, both counted from 0, so that 4.3 is head 3 of block 4. For the model a chain
-# begins and ends with a special token, [CLS] and [SEP], which is why $L$ is 122 for 120 residues. (In many models such
-# tokens are *attention sinks*, to which some heads give most of their weight. Here they are not.)
+# begins and ends with a special token, [CLS] and [SEP], which is why $L$ is 122 for 120 residues. In many models such
+# tokens are *attention sinks*, to which some heads give most of their weight. Here they are not.
 #
 # Now subtract from $A$ its mean row, the part that is the same for all queries. In the median head, ten singular
 # directions account for nine tenths of the sum of squares of what remains. So $A$ is nearly *low-rank*, and weights of
@@ -624,8 +624,8 @@ with fold("The loss in ln P"):
 
 # %% [markdown]
 # Each head has a smaller error where its mixture was fitted, and yet the model gets worse, so this error is the wrong
-# thing to minimise. (Noise is not harmless either: the mean output of eight draws does better than one draw, though a
-# single draw of half as many directions in all does better still.) And the relative variance of section 4 deserves a
+# thing to minimise. Noise is not harmless either: the mean output of eight draws does better than one draw, though a
+# single draw of half as many directions in all does better still. And the relative variance of section 4 deserves a
 # second chance: does it order the heads by their bias?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -662,10 +662,10 @@ with fold("Averaging or more directions, and the order of the heads"):
 # $$\mathrm{KL}(A \,\|\, \hat A) = \frac1L \sum_{ij} A_{ij} \ln \frac{A_{ij}}{\hat A_{ij}}, \qquad
 # \hat A_{ij} = \frac{w_{ij}}{\sum_l w_{il}}, \qquad w_{ij} = \sum_{f=1}^m \varphi_f(q_i)\, \varphi_f(k_j) .$$
 #
-# (The factor $e^{-\|q'\|^2/2}$ of a row cancels.) As for any softmax, $\partial\,\mathrm{KL}/\partial \ln w_{ij} =
-# (\hat A_{ij} - A_{ij})/L$, and a feature, being an exponential, is easy to differentiate; `antibody.divergence` does
-# it. Let us train one head, 0.5, for a few seconds on one chain, the heavy chain of trastuzumab, and test it on
-# another, pembrolizumab's.
+# The factor $e^{-\|q'\|^2/2}$ of a row cancels. As for any softmax, $\partial\,\mathrm{KL}/\partial \ln w_{ij} = (\hat
+# A_{ij} - A_{ij})/L$, and a feature, being an exponential, is easy to differentiate; `antibody.divergence` does it. Let
+# us train one head, 0.5, for a few seconds on one chain, the heavy chain of trastuzumab, and test it on another,
+# pembrolizumab's.
 #
 # **Before you run this:** on pembrolizumab, will 64 directions that were trained on trastuzumab alone be as close to
 # softmax as 64 that were trained on 96 chains, none of them from pembrolizumab?

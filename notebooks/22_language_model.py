@@ -182,7 +182,7 @@ with fold("Short values, and where they are"):
 # %% [markdown]
 # There are three bands. In layers 0 to 2 the first token gets almost no weight. In layers 3 to 10 much of the weight is
 # on keys with short values: common tokens, such as spaces, commas and some occurrences of "the", many of them far back.
-# From layer 12 on the first token is a sink, as in lesson 14. (Layer 11 attends locally.)
+# From layer 12 on the first token is a sink, as in lesson 14. Layer 11 attends locally.
 #
 # **This model has two kinds of sinks: the first token from layer 12 on, and common tokens with short values, such as
 # spaces, in layers 3 to 10.** So it depends on tokens that a window drops. Can the methods of this course keep them?
@@ -254,8 +254,8 @@ def converted(exact, window, sinks):
 # keys, the row's own included, and the first 4 tokens. *64 centres* are the centres of 64 clusters of keys, found on
 # training text; as in lesson 14 a centre represents the far keys nearest to it.
 #
-# Beside the loss we put what the earlier lessons looked at, the error of each layer's output. (It is squared, relative
-# to the size of the output, and averaged over the 30 layers.)
+# Beside the loss we put what the earlier lessons looked at, the error of each layer's output, squared, relative to the
+# size of the output, and averaged over the 30 layers.
 #
 # **Before you run this:** we have a window of 64 and the first four tokens. Which helps the model more, 32 more keys in
 # the window, or one mean key for all the keys that the window leaves out, which helped on every head of lesson 14?
@@ -347,12 +347,12 @@ with fold("All methods, and four single heads"):
 # it makes the layers' mean error smaller.
 
 # %% [markdown]
-# Without the four sinks the loss over exact is about five times as large. Now compare the two panels. The mean key lowers
-# the mean error, and raises the loss in all six texts. One layer accounts for it: in layer 0 the error grows about
-# tenfold, while the mean over the other layers falls. (Left out of layer 0, the mean key helps a little.) Presumably
-# layer 0, which spreads its weight over hundreds of keys, needs a sample of them more than their mean. The clearest
-# case: 64 centres and a window of 256 have the same mean error, and with the centres the model loses more than three
-# times as much.
+# Without the four sinks the loss over exact is about five times as large. Now compare the two panels. The mean key
+# lowers the mean error, and raises the loss in all six texts. One layer accounts for it: in layer 0 the error grows
+# about tenfold, while the mean over the other layers falls. Left out of layer 0, the mean key helps a little.
+# Presumably layer 0, which spreads its weight over hundreds of keys, needs a sample of them more than their mean. The
+# clearest case: 64 centres and a window of 256 have the same mean error, and with the centres the model loses more than
+# three times as much.
 #
 # **The errors of the layers do not rank the methods as the model's loss does, so measure the model.** But on what text?
 #
@@ -722,8 +722,8 @@ with fold("Trained features"):
 
 # %% [markdown]
 # **Imitation regained about half of what the window lost on kinds of text seen in training, and on every text less than
-# an untrained window of 256 keys.** On the other kinds most of the loss remains, and the first digit of a pass key still
-# costs more than a guess. (The wider window has almost four times the memory, and 240 steps are few.)
+# an untrained window of 256 keys.** On the other kinds most of the loss remains, and the first digit of a pass key
+# still costs more than a guess. The wider window has almost four times the memory, and 240 steps are few.
 #
 # Training can also add something: features for the far keys, in one denominator with the window and the sinks, as in
 # LoLCATs (Zhang et al., 2025). Each key head learns 64 of them, which take the memory of 32 more keys. In all layers

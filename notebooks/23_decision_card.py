@@ -409,8 +409,8 @@ with fold("A window with centres, judged on all thirty seconds"):
 # %% [markdown]
 # **Fit a method on one text and judge it on another.** How much this matters depends on the text. Judged on all thirty
 # seconds of this recording, centres found on the same seconds look about two hundred times better than centres found on
-# the first ten, and hide that a mean key is far better than the latter. (The later half happens to suit the centres of
-# the earlier one, so do not trust a single pair of texts.)
+# the first ten, and hide that a mean key is far better than the latter. The later half happens to suit the centres of
+# the earlier one, so do not trust a single pair of texts.
 #
 # This was one head of one model. Is there a good method for every head?
 
@@ -509,8 +509,8 @@ with fold("The verdicts, and how often a head retrieves"):
 # $\operatorname{mean}(V)$ on all four heads.
 #
 # How do you recognise a head that retrieves? Count how often it gives more than half of its weight to one distant key,
-# in text with facts to retrieve and in text without. (Head 7.7 does so in both, because it attends to sinks in the
-# middle of a text.) Such counts find three of the four layers that retrieval needs most in this model. For the rest,
+# in text with facts to retrieve and in text without. Head 7.7 does so in both, because it attends to sinks in the
+# middle of a text. Such counts find three of the four layers that retrieval needs most in this model. For the rest,
 # replace one layer at a time and measure the task.
 #
 # ### The time

@@ -27,17 +27,18 @@ var Scorer = {
       text.toLowerCase().match(/[\p{L}\p{N}+]+/gu)?.map((word) => stemmer.stemWord(word)) || [];
     const asked = new Set(stems(typed).filter((word) => !stopwords.has(word)));
     const {alltitles, indexentries, docnames} = Search._index, keywords = new Map();
+    const among = (text) => new Set(stems(text).filter((word) => asked.has(word)));
     const named = (page, count) => Scorer.named.set(page, Math.max(count, Scorer.named.get(page) || 0));
     Scorer.query = typed;
     Scorer.named = new Map();
     for (const [title, places] of Object.entries(alltitles)) {
-      const found = new Set(stems(title)).intersection(asked);
+      const found = among(title);
       for (const [at] of places) named(docnames[at], found.size);
     }
     for (const [keyword, places] of Object.entries(indexentries)) {
-      const found = new Set(stems(keyword)).intersection(asked);
+      const found = among(keyword);
       for (const [at] of places) {
-        const whole = found.union(keywords.get(at) || new Set());
+        const whole = new Set([...found, ...(keywords.get(at) || [])]);
         keywords.set(at, whole);
         named(docnames[at], whole.size);
       }
