@@ -378,8 +378,8 @@ with fold("Five kinds of text"):
     by_kind(("window 64 + 4", "window 64 + 4, mean key", "window 96 + 4", "window 256 + 4"))
 
 # %% [markdown]
-# **What a window costs depends on the kind of text: with 64 keys nearly three times as much on the lessons of this
-# course as on the novel.** Licences, manuals and lessons define a term and use it again, and presumably lose most because
+# What a window costs depends on the kind of text: with 64 keys nearly three times as much on the lessons of this
+# course as on the novel. Licences, manuals and lessons define a term and use it again, and presumably lose most because
 # the definition is out of reach. Can we see this directly?
 
 # %% [markdown]
@@ -510,8 +510,8 @@ with fold("Layers 18 and 23, and the heads that attend to the digit"):
 # %% [markdown]
 # On prose layer 18 is nearly free, and without it little of the retrieval is left. Some of its heads are *retrieval
 # heads* (Wu et al., 2024): before a digit, head 7 of layer 18 puts on average nearly a third of its weight on that
-# digit in the first sentence, about 1,700 tokens back. **In this model retrieval depends on a few layers, and the loss
-# on running text does not show which.**
+# digit in the first sentence, about 1,700 tokens back. In this model retrieval depends on a few layers, and the loss
+# on running text does not show which.
 #
 # ### Which layers stay exact
 #

@@ -566,8 +566,8 @@ with fold("The verdicts, with the time"):
 # It takes more: on so short a text a window is slower than exact attention, because every method has its fixed costs.
 
 # %% [markdown]
-# **At a quarter of the multiplications, windows clearly save time in NumPy only from about a thousand tokens on, and
-# centres save none at any length tried here.** A fused routine makes exact attention faster, which moves the limit to
+# At a quarter of the multiplications, windows clearly save time in NumPy only from about a thousand tokens on, and
+# centres save none at any length tried here. A fused routine makes exact attention faster, which moves the limit to
 # longer texts, so measure on the machine that you will use.
 #
 # Suppose that all your heads pass both tests. Are you done?
@@ -623,8 +623,8 @@ with fold("All heads and layers"):
 # **In the antibody model, features that are worse than $\operatorname{mean}(V)$ on nearly every head give a far better
 # model than $\operatorname{mean}(V)$.** The errors of many heads may average out.
 #
-# The second model shows the reverse. **In the language model a mean key beside a window and sinks lowers the error of
-# most layers and raises the loss of the model.** A mean over layers may hide the one that matters: with the mean key,
+# The second model shows the reverse. In the language model a mean key beside a window and sinks lowers the error of
+# most layers and raises the loss of the model. A mean over layers may hide the one that matters: with the mean key,
 # the error of layer 0 grows tenfold.
 #
 # Nor does a small error prove a layer harmless. Of all layers, replaced one at a time, layer 18 does the most harm to
