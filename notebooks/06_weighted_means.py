@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from performer_course import attention, near_far
-from performer_course.teaching import data, drawings, writer
+from performer_course.teaching import data, drawings, machine, writer
 from performer_course.teaching.figures import COLORS, fold, gram, show
 
 # %% [markdown]
@@ -473,8 +473,9 @@ with fold("The second chain, and 64 positions on each side"):
 # how many times as long does $Q\, (K^\top V)$?
 
 # %% tags=["answer", "nbval-ignore-output"]
+lengths = machine.sizes((1024, 4096, 16384), (1024, 4096), "tokens")
 print("     L   millions of scores   softmax, seconds   Q (KᵀV), seconds")
-for L in (1024, 4096, 16384):
+for L in lengths:
     q, k, v = np.random.default_rng(3).normal(size=(3, L, 64)).astype(np.float32)
     methods = "attention.softmax_attention(q, k, v)", "q @ (k.T @ v)"
     timed = {"globals": globals(), "number": 1, "repeat": 3, "timer": process_time}

@@ -680,11 +680,9 @@ with fold("Every p, and the first keys of the trained heads"):
     first, equal_first, helped = {kind: [] for kind in CASES}, {}, 0
     for n, (kind, (q, k, v), exact) in enumerate(EVERY):
         causal, band = CAUSAL[kind], BAND[kind]
-        A = attention.softmax_attention(q, k, np.eye(len(k)), causal=causal)
-        first[kind].append(A[:, 0].mean())
-        equal_first[kind] = attention.softmax_attention(
-            0 * q, k, np.eye(len(k))[:, :1], causal=causal
-        ).mean()
+        one = np.eye(len(k))[:, :1]  # the value of the first key; all others have zero
+        first[kind].append(attention.softmax_attention(q, k, one, causal=causal).mean())
+        equal_first[kind] = attention.softmax_attention(0 * q, k, one, causal=causal).mean()
         output = near_far.near_field(q, k, v, band - (2 if causal else 1), sinks=2, causal=causal)
         error = compare.normalised_error(output, exact, v, causal=causal)
         helped += error < np.concatenate(list(window.values()))[n]

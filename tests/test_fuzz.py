@@ -33,10 +33,10 @@ SECONDS = 10  # of CPU time that a call may take
 PACKAGE = Path(performer_course.__file__).parent
 
 # What has arguments of another kind: pictures, programs that train, a model that writes, a cost
-# model, the ways between libraries, a file that is opened, rows of a card, and modules for PyTorch
-# and transformers.
+# model, sizes of an experiment, the ways between libraries, a file that is opened, rows of a card,
+# and modules for PyTorch and transformers.
 ELSEWHERE = {"backend", "huggingface", "pytorch", "teaching.cost_model", "teaching.drawings"}
-ELSEWHERE |= {"teaching.figures", "teaching.training", "teaching.writer"}
+ELSEWHERE |= {f"teaching.{name}" for name in ("figures", "machine", "training", "writer")}
 FILES = {f"{name}.{f}" for name in ("antibody", "language", "speech") for f in ("load", "find")}
 FILES |= {"card.verdict"}
 # They say that a state may grow without bound, or a polynomial: huge numbers overflow in them.
