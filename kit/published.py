@@ -22,7 +22,7 @@ DATA = (
     "notebooks/data/*",
     "notebooks/*.py",
     "notebooks/solutions/*.py",
-    "benchmarks/attention.json",
+    "benchmarks/*.json",
 )
 
 

@@ -14,13 +14,12 @@
 # them more than a hundred.
 
 # %%
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from performer_course import attention, features, transformer
-from performer_course.teaching import drawings
+from performer_course.teaching import data, drawings
 from performer_course.teaching.figures import COLORS, gram, show
 
 # %% [markdown]
@@ -205,7 +204,7 @@ show(
 # vectors as queries and as keys.
 
 # %%
-text = " ".join(Path("data/sentences.txt").read_text(encoding="ascii").split())
+text = " ".join((data.FOLDER / "sentences.txt").read_text(encoding="ascii").split())
 letters, ids = np.unique(list(text), return_inverse=True)  # the text as numbers 0 … N − 1
 N, words = len(letters), "the other thing"
 sentence = np.searchsorted(letters, list(words))  # (15,)

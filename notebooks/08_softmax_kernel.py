@@ -26,7 +26,7 @@ from scipy.stats import chi2, norm
 
 from performer_course import attention, compare, features, kernels, projections, theory
 from performer_course.near_far import joint_attention
-from performer_course.teaching import data, writer
+from performer_course.teaching import data, machine, writer
 from performer_course.teaching.figures import COLORS, compared, fold, gram, show, trend
 
 # %% [markdown]
@@ -380,11 +380,11 @@ def error(output, q, k, v, causal):
     return ((output - exact) ** 2).sum(axis=(-2, -1)) / ((mean - exact) ** 2).sum(axis=(-2, -1))
 
 
-errors, negative = {}, {}
+errors, negative, draws = {}, {}, machine.sizes(4, 1, "draw")
 for of, (q, k, v) in kinds.items():
     causal = "decoder" in of[0]
     for m in (64, 512):
-        outputs, negative[*of, m] = by_waves(q, k, v, m, causal)
+        outputs, negative[*of, m] = by_waves(q, k, v, m, causal, draws)
         errors[*of, m] = error(outputs, q, k, v, causal)
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -437,7 +437,8 @@ show(
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rng, many = np.random.default_rng(14), {"independent": [], "aligned": []}
-for seed in range(200, 212):  # 48 heads, two draws of W for each
+times = machine.sizes(12, 2, "times four heads")
+for seed in range(200, 200 + times):  # of 12 times four heads two draws of W each
     q, k, v = rng.normal(size=(3, 4, 2048, 8))
     for name, of in many.items():
         some = (k if name == "aligned" else q)[:, ::16]
@@ -467,7 +468,10 @@ with fold("Every kind and size, with 64 and 512 directions"):
     print("*: no multiplications saved")
     part = fraction_of_cost(512, 2048)
     print(f"512 directions and 2,048 tokens: {part:.2f} of exact attention's multiplications")
-    print("2,048 tokens of width 8, 512 directions, 96 draws for 48 heads: below 1 are")
+    heads = 4 * times
+    print(
+        f"2,048 tokens of width 8, 512 directions, {2 * heads} draws for {heads} heads: below 1 are"
+    )
     below = {name: np.mean(np.array(of) < 1) for name, of in many.items()}
     print(", ".join(f"{part:.0%} of the {name} ones" for name, part in below.items()))
 
@@ -494,9 +498,10 @@ with fold("Every kind and size, with 64 and 512 directions"):
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rng, rows = np.random.default_rng(11), {}  # new tokens, sixteen heads of each kind
+tokens = machine.sizes(2048, 512, "tokens")
 for name in ("independent", "aligned"):
-    q, k, v = rng.normal(size=(3, 16, 2048, 8))
-    rows[name, 2048, 8] = k if name == "aligned" else q, k, v
+    q, k, v = rng.normal(size=(3, 16, tokens, 8))
+    rows[name, tokens, 8] = k if name == "aligned" else q, k, v
 antibody = [a.reshape(12, 122, 64) for a in data.antibody_heads()]
 for name, (q, k, v) in (("antibody", antibody), ("speech", data.speech_heads())):
     q, k = (64**0.25 * a / np.linalg.norm(a, axis=2, keepdims=True) for a in (q, k))
@@ -560,7 +565,7 @@ told = "; ".join(
 show(
     fig,
     caption="Start at the lower curve and ask how many features the other one needs to come as low. Medians over new "
-    "sixteen heads of 2,048 tokens of width 8.",
+    f"sixteen heads of {tokens:,} tokens of width 8.",
     alt=f"Median normalised error against the number of features. {told}.",
 )
 with fold("Every method and kind of attention"):
@@ -638,9 +643,10 @@ print(writer.write(params, attend))
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("Three draws each of 32 and 128 directions"):
+    draws = machine.sizes(3, 1, "draw")
     for m in (32, 128):
         found = []
-        for draw in range(20, 23):
+        for draw in range(20, 20 + draws):
             W = projections.orthogonal(np.random.default_rng(draw), m, 16)
             found.append(writer.bits(params, attend).mean())
         print(f"{m:3} directions: {min(found):.2f} to {max(found):.2f} bits per character")

@@ -33,7 +33,7 @@ from performer_course import (
     theory,
     transformer,
 )
-from performer_course.teaching import data, writer
+from performer_course.teaching import data, machine, writer
 from performer_course.teaching.figures import COLORS, compared, fold, show
 
 # %% [markdown]
@@ -699,10 +699,11 @@ print(writer.write(params, attend))
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("Four draws each, keys shifted and not, and counts of letters"):
-    for m in (64, 1024):
+    draws = machine.sizes(4, 2, "draws")
+    for m in machine.sizes((64, 1024), (64,), "features"):
         for name, centre in (("shifted", params["centre"]), ("not shifted", 0 * params["centre"])):
             found = []
-            for draw in range(30, 34):
+            for draw in range(30, 30 + draws):
                 W = projections.orthogonal(np.random.default_rng(draw), m, 16)
                 found.append(writer.bits(params | {"centre": centre}, attend).mean())
             print(

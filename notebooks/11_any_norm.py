@@ -22,7 +22,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from performer_course import attention, compare, features, near_far, projections, transformer
-from performer_course.teaching import data, writer
+from performer_course.teaching import data, machine, writer
 from performer_course.teaching.figures import COLORS, compared, fold, show, trend
 
 # %% [markdown]
@@ -63,10 +63,10 @@ def with_eps(q, k, v, W, eps):
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-epsilons, curves = np.geomspace(1e-9, 1, 10), {}
+epsilons, curves, draws = np.geomspace(1e-9, 1, 10), {}, machine.sizes(8, 2, "draws")
 for name, tokens, d, scale, m in (("easy", 2048, 16, 0.5, 512), ("hard", 24, 128, 1.0, 1024)):
     errors = []
-    for draw in range(8):
+    for draw in range(draws):
         q, k, v = np.random.default_rng(draw).normal(size=(3, tokens, d))
         q, k = scale * q, scale * k
         W = projections.orthogonal(np.random.default_rng(100 + draw), m, d)
@@ -520,9 +520,10 @@ with fold("Each head, what the formula asks for, and three draws"):
         print(f"median of ‖z‖², heads of block {block}:", *(f"{x:.1f}" for x in medians))
     needed = np.expm1(np.median(np.hstack(squares)))
     print(f"directions for a relative error of 1 at the median: {needed:,.0f}")
+    draws = machine.sizes(3, 1, "draw")
     for m in (64, 256):
         found = []
-        for seed in range(110, 113):
+        for seed in range(110, 110 + draws):
             W = projections.orthogonal(np.random.default_rng(seed), m, 16)
             found.append(writer.bits(params, attend).mean())
         print(f"{m:3} directions: {min(found):.2f} to {max(found):.2f} bits per character")

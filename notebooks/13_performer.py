@@ -17,15 +17,14 @@
 import csv
 import functools
 import timeit
+from importlib.util import find_spec
 
-import jax
-import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
 from performer_course import attention, features, projections, transformer
 from performer_course.near_far import near_field
-from performer_course.teaching import data, training, writer
+from performer_course.teaching import data, machine, writer
 from performer_course.teaching.figures import COLORS, fold, show
 
 # %% [markdown]
@@ -122,7 +121,7 @@ for name, way in (("put in afterwards", "softmax"), ("trained with", "FAVOR+")):
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("Other directions, and each row that the sections below compare"):
-    for seed in (2, 3, 4):
+    for seed in range(2, 2 + machine.sizes(3, 1, "draw")):
         others = np.random.default_rng(seed)
         Ws = [projections.orthogonal(others, M, D) for _ in range(DEPTH)]
         other = {"W": np.array(Ws, dtype=np.float32)}
@@ -386,7 +385,17 @@ for name, run in times.items():
 # pieces are a quarter as long as those of the writers above, and there are a fifth as many steps.
 
 # %%
-SHORT = 64
+SHORT, HAS_JAX = 64, find_spec("jax") is not None
+if HAS_JAX:
+    import jax
+    import jax.numpy as jnp
+
+    from performer_course.teaching import training
+else:
+    print(
+        "This cell and the next one need JAX, which a web browser does not have. To train, install"
+    )
+    print("the course on a machine of your own, and run this lesson there.")
 
 
 def forgets(q, k, v, layer, **_):
@@ -407,14 +416,18 @@ start["decay"] = np.zeros((DEPTH, HEADS), dtype=np.float32)
 novels = writer.encode(writer.text())
 first = np.random.default_rng(7).integers(len(novels) - SHORT, size=(600, 12))
 pieces = ((novels[at[:, None] + np.arange(SHORT + 1)],) for at in first)
-learned, losses = training.train(loss, start, pieces, steps=600, rate=16e-3)
-mine = {name: np.asarray(a) for name, a in learned.items()}
+if HAS_JAX:
+    learned, losses = training.train(loss, start, pieces, steps=600, rate=16e-3)
+    mine = {name: np.asarray(a) for name, a in learned.items()}
 
 # %%
-for steps in (1, 100, 600):
-    print(f"step {steps:3}: {losses[steps - 1] / np.log(2):.1f} bits on the pieces of that step")
-print(f"on the third novel: {writer.bits(mine, forgetting).mean():.2f} bits per character")
-print(writer.write(mine, forgetting))
+if HAS_JAX:
+    for steps in (1, 100, 600):
+        print(
+            f"step {steps:3}: {losses[steps - 1] / np.log(2):.1f} bits on the pieces of that step"
+        )
+    print(f"on the third novel: {writer.bits(mine, forgetting).mean():.2f} bits per character")
+    print(writer.write(mine, forgetting))
 
 # %% [markdown]
 # **After 600 short steps a linear attention of our own needs fewer bits than counts after two letters.** If you have

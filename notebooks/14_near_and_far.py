@@ -24,7 +24,7 @@ from scipy.cluster.vq import kmeans2
 
 from performer_course import attention, compare, features, near_far
 from performer_course.projections import orthogonal
-from performer_course.teaching import data, drawings, writer
+from performer_course.teaching import data, drawings, machine, writer
 from performer_course.teaching.figures import COLORS, compared, fold, show
 
 # %% [markdown]
@@ -808,7 +808,7 @@ with fold("Every width, and a mean key"):
     print(f"bits more than exact, ± its standard error over {len(exact)} pieces of 256 characters")
     print("8 keys in each of two blocks reach 14 letters back")
     print("keys      window alone      window + mean key")
-    for keys in (4, 8, 16, 32, 64):
+    for keys in machine.sizes((4, 8, 16, 32, 64), (4, 16, 64), "keys"):
         more = [writer.bits(params, of_width(far, keys)) - exact
                 for far in (near_far.near_field, near_far.joint_attention)]  # fmt: skip
         cells = (f"{x.mean():10.3f} ± {x.std(ddof=1) / len(x) ** 0.5:.3f}" for x in more)

@@ -1,4 +1,4 @@
-"""What lies in the browser for lessons 00 to 06; `make test-kit` builds it and starts Python."""
+"""What lies in the browser; `make test-kit` builds it and starts Python."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from kit import lite, site
+from kit import lite, published, site
 from tests.support.checkout import text
 from tools import lab
 from tools.setting import NOTEBOOKS
@@ -26,7 +26,7 @@ def cells(name, kind):
 
 def test_a_copy_is_that_of_make_lab_with_two_cells_in_front():
     mine = {f"my/{name}": content for name, content in lab.copies(NOTEBOOKS).items()}
-    assert len(RUNNING) == 7 + 6 + 6
+    assert len(RUNNING) == 26 + 23 + 23
     for name in RUNNING:
         *front, first = json.loads(FILES[name])["cells"][:3]
         assert front == [lite.TOLD, lite.INSTALL]
@@ -36,9 +36,11 @@ def test_a_copy_is_that_of_make_lab_with_two_cells_in_front():
 
 @pytest.mark.parametrize("name", RUNNING)
 def test_a_notebook_in_the_browser_opens_only_files_that_are_put_there(name):
-    for path in re.findall(r"(?:Path|open|np\.load)\(\"([^\"]+)\"", cells(name, "code")):
-        whole = Path(os.path.normpath(Path(name).parent / path)).as_posix()
-        assert any(file == whole or file.startswith(f"{whole}/") for file in FILES), path
+    code = cells(name, "code")
+    assert not re.findall(r"(?:Path|open|np\.load)\(f?\"", code)
+    for folder, path in re.findall(r"(FOLDER|HOME) / f?\"([^\"]+)\"", code):
+        whole = Path(os.path.normpath(f"notebooks/data/{path}" if folder == "FOLDER" else path))
+        assert any(whole.match(pattern) for pattern in published.DATA), path
 
 
 def test_each_link_in_the_browser_leads_to_a_file_that_lies_there():

@@ -23,9 +23,9 @@ from pathlib import Path
 import pytest
 from packaging.utils import canonicalize_name as canonical
 
-from kit import lite, npm
+from kit import lite, npm, published
 from kit.chromium import served
-from kit.tests.test_lite import FILES, PAGE, RUNNING, cells
+from kit.tests.test_lite import PAGE, RUNNING, cells
 from tests.support.checkout import text
 from tools.setting import ROOT
 
@@ -53,13 +53,11 @@ import importlib.metadata, json, os
 from pathlib import Path
 import jaxtyping, tracemalloc, wadler_lindig
 from ipywidgets import interact
-data = Path(importlib.metadata.distribution("performer_course").locate_file("notebooks/data"))
+home = Path(importlib.metadata.distribution("performer_course").locate_file(""))
 print(json.dumps({
     "versions": {name: importlib.metadata.version(name) for name in %s},
     "folder": os.getcwd(),
-    "sources": {p.name: p.stat().st_size for p in Path("../notebooks").glob("[0-9]*.py")},
-    "record": json.loads(Path("../benchmarks/attention.json").read_text(encoding="utf-8")),
-    "data": {path.name: path.stat().st_size for path in data.iterdir()},
+    "data": {str(p.relative_to(home)): p.stat().st_size for of in %s for p in home.glob(of)},
 }))
 _ = interact(lambda m: print(f"m is {m}"), m=(1, 9))
 """
@@ -86,15 +84,19 @@ def pinned(name):
 
 
 def imported(source):
-    """The statements of a source that import, and the packages that they ask for."""
-    nodes = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Import | ast.ImportFrom)]
+    """The statements of a source that import without JAX, and the packages that they ask for."""
+    walk = list(ast.walk(ast.parse(source)))
+    asked = [n for n in walk if isinstance(n, ast.If) and ast.unparse(n.test) == "HAS_JAX"]
+    with_jax = {n for of in asked for n in ast.walk(of)}
+    nodes = [n for n in walk if isinstance(n, ast.Import | ast.ImportFrom) and n not in with_jax]
     names = [a.name for n in nodes if isinstance(n, ast.Import) for a in n.names]
     names += [n.module for n in nodes if isinstance(n, ast.ImportFrom) and not n.level]
     return list(map(ast.unparse, nodes)), {name.partition(".")[0] for name in names}
 
 
 def test_what_lessons_and_their_part_of_the_package_import_is_in_the_browser(lock):
-    source = re.sub(r"(?m)^(?:%|await ).*$", "", "\n".join(cells(name, "code") for name in RUNNING))
+    source = "\n".join(cells(name, "code") for name in RUNNING)
+    source = re.sub(r"(?m)^(?:%|await ).*$", "", source)
     statements, asked = imported(source.replace("import piplite", ""))
     files = "(m.__file__ for n, m in sys.modules.items() if 'performer_c' in n)"
     look = f"import sys\nprint(*{files}, sep='\\n')"
@@ -227,18 +229,15 @@ def test_python_starts_the_first_cell_installs_the_course_and_a_slider_moves(
         assert ran(tab, install) == []
         look.locator(".cm-content").click()
         tab.keyboard.press("Control+a")
-        tab.keyboard.insert_text(LOOK % NAMES)
+        tab.keyboard.insert_text(LOOK % (NAMES, published.DATA))
         tab.keyboard.press("Control+Enter")
         printed = ran(tab, look)
         assert printed[0].startswith("{"), printed
         found = json.loads(printed[0])
         assert refused == []
         assert found["folder"] == "/drive/my"
-        sources = {Path(n).name: len(FILES[n]) for n in FILES if re.match(r"notebooks/\d", n)}
-        assert found["sources"] == sources
-        assert found["record"] == json.loads(FILES["benchmarks/attention.json"])  # laid out anew
-        data = (ROOT / "notebooks/data").iterdir()
-        assert found["data"] == {path.name: path.stat().st_size for path in data}
+        data = [path for pattern in published.DATA for path in ROOT.glob(pattern)]
+        assert found["data"] == {str(p.relative_to(ROOT)): p.stat().st_size for p in data}
         assert found["versions"].pop("performer_course") == "0.1.0"
         wheels = {name: pinned(name) for name in lite.WHEELS}
         there = {n: lock["packages"][n]["version"] for n in NAMES if n in lock["packages"]}
