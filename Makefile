@@ -32,6 +32,7 @@ LESSONS := $(VENV)/with-lessons,training,cluster$(EXTRAS:%=,%)
 TESTS := $(VENV)/with-lessons,training,cluster,tests,benchmarks$(EXTRAS:%=,%)
 WEB := $(VENV)/with-lessons,training,tests,site$(EXTRAS:%=,%)
 LITE := $(VENV)/with-lite$(EXTRAS:%=,%)
+TIMED := $(VENV)/with-lessons,lite
 PDF := $(VENV)/with-pdf$(EXTRAS:%=,%)
 SLIDES := $(VENV)/with-slides$(EXTRAS:%=,%)
 COURSE := $(VENV)/with-lessons,training,cluster,course
@@ -41,7 +42,7 @@ NIGHT := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check,site,s
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-all lint format notebooks publish site slides lite pdf model course test-kit bench bench-gpu claims constraints clean
+.PHONY: help lab test test-all lint format notebooks publish site slides lite pdf model course test-kit without-blas bench bench-gpu claims constraints clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -91,7 +92,7 @@ site: $(WEB) ## the course as a web site, in build/site/html (npm brings MathJax
 slides: $(SLIDES) ## a deck of slides for each lecture, in build/slides, which `make site` takes along (npm; PDFs need Chromium)
 	$(BIN)/python -m kit.slides
 
-lite: $(LITE) ## lessons 00 to 06 to run in the browser, in build/lite, for the site to come after
+lite: $(LITE) ## the lessons that run in the browser, in build/lite, for the site to come after
 	$(BIN)/python -m kit.lite
 
 pdf: $(if $(wildcard build/site/html/index.html),,site) $(PDF) ## print pages of the site as PDFs: the handouts, or one, PAGE=notebooks/05_orthogonal_features (Chromium)
@@ -105,6 +106,13 @@ course: $(COURSE) ## make a course for nbgrader in course/ (elsewhere: FOLDER=â€
 
 test-kit: $(KIT) ## verify site, slides, PDFs, browser build and grading (needs Chromium or Chrome, and npm)
 	$(BIN)/python -m pytest kit/tests/built $(PYTEST)
+
+without-blas: build/without-blas/numpy ## time the lessons on a NumPy like the browser's, which takes 12 minutes to build
+	PYTHONPATH=build/without-blas $(BIN)/python -m kit.seconds $(LESSON)
+
+build/without-blas/numpy: constraints.txt $(TIMED)
+	$(BIN)/python -m pip install -q --upgrade --no-deps --no-binary numpy $(CONSTRAINTS) --target $(@D) numpy \
+	  $(addprefix -Csetup-args=-D,allow-noblas=true blas=none lapack=none)
 
 bench: $(TESTS) ## time the package side by side with its peers, and draw the figures
 	$(BIN)/python benchmarks/fourier.py

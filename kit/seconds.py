@@ -1,0 +1,40 @@
+"""The CPU seconds and memory that lessons take, as programs on one thread and without JAX.
+
+    python -m kit.seconds [06 13 …]      those of the browser, if none is named
+
+`make without-blas` runs it on a NumPy like that of a browser. There it fails if a lesson fails or
+takes more than MOST seconds. Not on Windows, which does not say what a program took.
+"""
+
+import os
+import subprocess
+import sys
+
+from kit.lite import LESSONS
+from performer_course.teaching.machine import has_blas
+from tools.setting import ENVIRONMENT, NOTEBOOKS, ROOT
+
+MOST = 60
+RUN = (
+    "import runpy, sys; sys.modules['jax'] = None; runpy.run_path(sys.argv[1], {'display': print})"
+)
+
+
+def main(numbers: list[str]) -> int:
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    setting, bad = os.environ | ENVIRONMENT | {"PYTHONPATH": path}, []
+    for number in numbers or LESSONS:
+        (lesson,) = NOTEBOOKS.glob(f"{number}_*.py")
+        command = [sys.executable, "-c", RUN, lesson.name]
+        run = subprocess.Popen(command, cwd=NOTEBOOKS, env=setting, stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(run.pid, 0)
+        seconds, memory = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+        print(f"{number} {seconds:6.1f} s {memory:6.0f} MB", flush=True)
+        bad += [number] * (status != 0 or (seconds > MOST and not has_blas()))
+    if bad:
+        print(f"failed, or took more than {MOST} s without BLAS: {', '.join(bad)}")
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
