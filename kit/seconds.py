@@ -1,4 +1,4 @@
-"""The CPU seconds and memory that lessons take, as programs on one thread and without JAX.
+"""The CPU seconds and memory that lessons take, as programs on one thread.
 
     python -m kit.seconds [06 13 …]      those of the browser, if none is named
 
