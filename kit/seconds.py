@@ -15,12 +15,10 @@ from performer_course.teaching.machine import has_blas
 from tools.setting import ENVIRONMENT, NOTEBOOKS, ROOT
 
 MOST = 60
-RUN = (
-    "import runpy, sys; sys.modules['jax'] = None; runpy.run_path(sys.argv[1], {'display': print})"
-)
+RUN = "import runpy, sys; runpy.run_path(sys.argv[1], {'display': print})"
 
 
-def main(numbers: list[str]) -> int:
+def main(numbers: list[str]) -> int | str:
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     setting, bad = os.environ | ENVIRONMENT | {"PYTHONPATH": path}, []
     for number in numbers or LESSONS:
@@ -31,9 +29,7 @@ def main(numbers: list[str]) -> int:
         seconds, memory = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
         print(f"{number} {seconds:6.1f} s {memory:6.0f} MB", flush=True)
         bad += [number] * (status != 0 or (seconds > MOST and not has_blas()))
-    if bad:
-        print(f"failed, or took more than {MOST} s without BLAS: {', '.join(bad)}")
-    return bool(bad)
+    return f"failed, or more than {MOST} s without BLAS: {', '.join(bad)}" if bad else 0
 
 
 if __name__ == "__main__":

@@ -437,7 +437,7 @@ show(
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rng, many = np.random.default_rng(14), {"independent": [], "aligned": []}
-times = machine.sizes(12, 2, "times four heads")
+times = machine.sizes(12, 1, "time four heads")
 for seed in range(200, 200 + times):  # of 12 times four heads two draws of W each
     q, k, v = rng.normal(size=(3, 4, 2048, 8))
     for name, of in many.items():
@@ -643,10 +643,9 @@ print(writer.write(params, attend))
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("Three draws each of 32 and 128 directions"):
-    draws = machine.sizes(3, 1, "draw")
-    for m in (32, 128):
+    for m in machine.sizes((32, 128), (32,), "directions"):
         found = []
-        for draw in range(20, 20 + draws):
+        for draw in range(20, 23):
             W = projections.orthogonal(np.random.default_rng(draw), m, 16)
             found.append(writer.bits(params, attend).mean())
         print(f"{m:3} directions: {min(found):.2f} to {max(found):.2f} bits per character")
