@@ -699,7 +699,7 @@ print(writer.write(params, attend))
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("Four draws each, keys shifted and not, and counts of letters"):
-    draws = machine.sizes(4, 2, "draws")
+    draws = machine.sizes(4, 1, "draw")
     for m in machine.sizes((64, 1024), (64,), "features"):
         for name, centre in (("shifted", params["centre"]), ("not shifted", 0 * params["centre"])):
             found = []

@@ -8,14 +8,16 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from kit import lite, published, site
+from kit import lite, published, seconds, site
 from tests.support.checkout import text
+from tests.support.lessons import definitions
 from tools import lab
 from tools.setting import NOTEBOOKS
 
 FILES = lite.contents()
 RUNNING = sorted(name for name in FILES if name.endswith(".ipynb"))
 PAGE = text("kit/pages/in_the_browser.md")
+AFTERNOON = definitions(NOTEBOOKS / "00_start_here.py", {"AFTERNOON"})["AFTERNOON"]
 
 
 def cells(name, kind):
@@ -32,6 +34,15 @@ def test_a_copy_is_that_of_make_lab_with_two_cells_in_front():
         assert front == [lite.TOLD, lite.INSTALL]
         assert first["id"] == json.loads(mine[name])["cells"][0]["id"]
         nbformat.validate(nbformat.reads(FILES[name], as_version=4))
+
+
+def test_the_page_times_each_lesson_there_and_names_the_others_and_an_afternoon():
+    times = re.findall(r"(?m)^\| (\w\d) \| \d+ \| (\d+) \| \d+ \|$", PAGE)
+    assert [number for number, _ in times] == lite.LESSONS
+    assert max(int(took) for _, took in times) <= seconds.MOST
+    reasons = PAGE.partition("## What does not run there")[2]
+    assert set(re.findall(r"\b(\w\d)\b(?=[^|]*\|.*\|\n)", reasons)) == lite.WITHOUT
+    assert f"afternoon**, open lessons {', '.join(AFTERNOON[:-1])} and {AFTERNOON[-1]}." in PAGE
 
 
 @pytest.mark.parametrize("name", RUNNING)

@@ -223,7 +223,7 @@ def test_python_starts_the_first_cell_installs_the_course_and_a_slider_moves(
     address, browser, stand_in, lock
 ):
     with opened(browser, address, START, stand_in) as (tab, refused):
-        install, look = (tab.locator(".jp-Notebook .jp-CodeCell").nth(n) for n in (0, 3))
+        install, look = (tab.locator(".jp-Notebook .jp-CodeCell").nth(n) for n in (0, 4))
         install.locator(".cm-content").click()
         tab.keyboard.press("Control+Enter")
         assert ran(tab, install) == []
