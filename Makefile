@@ -108,7 +108,7 @@ test-kit: $(KIT) ## verify site, slides, PDFs, browser build and grading (needs 
 	$(BIN)/python -m pytest kit/tests/built $(PYTEST)
 
 without-blas: build/without-blas/numpy ## time the lessons on a NumPy like the browser's, which takes 12 minutes to build
-	PYTHONPATH=build/without-blas $(BIN)/python -m kit.seconds $(LESSON)
+	PYTHONPATH=$(CURDIR)/build/without-blas $(BIN)/python -m kit.seconds $(LESSON)
 
 build/without-blas/numpy: constraints.txt $(TIMED)
 	$(BIN)/python -m pip install -q --upgrade --no-deps --no-binary numpy $(CONSTRAINTS) --target $(@D) numpy \

@@ -18,12 +18,7 @@ from tools.setting import ROOT, address
 ARCHIVE = "performer_course.zip"
 MARK = re.compile(r" ?<!-- (clone|install|report) -->")
 CITED = re.compile(r"(?m)^(  year +=.+\n)")  # a line of BibTeX
-DATA = (
-    "notebooks/data/*",
-    "notebooks/*.py",
-    "notebooks/solutions/*.py",
-    "benchmarks/*.json",
-)
+DATA = ("notebooks/data/*", "notebooks/*.py", "notebooks/solutions/*.py", "benchmarks/*.json")
 
 
 def filled(text: str) -> str:

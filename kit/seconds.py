@@ -1,9 +1,7 @@
-"""The CPU seconds and memory that lessons take, as programs on one thread.
+"""The CPU seconds and memory of lessons on one thread: `make without-blas`; not on Windows.
 
-    python -m kit.seconds [06 13 …]      those of the browser, if none is named
-
-`make without-blas` runs it on a NumPy like that of a browser. There it fails if a lesson fails or
-takes more than MOST seconds. Not on Windows, which does not say what a program took.
+python -m kit.seconds [06 13 …]: those of the browser, if none is named. Fails if one fails or, on
+a NumPy without BLAS, takes more than MOST seconds.
 """
 
 import os
@@ -12,15 +10,14 @@ import sys
 
 from kit.lite import LESSONS
 from performer_course.teaching.machine import has_blas
-from tools.setting import ENVIRONMENT, NOTEBOOKS, ROOT
+from tools.setting import ENVIRONMENT, NOTEBOOKS
 
 MOST = 60
 RUN = "import runpy, sys; runpy.run_path(sys.argv[1], {'display': print})"
 
 
 def main(numbers: list[str]) -> int | str:
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    setting, bad = os.environ | ENVIRONMENT | {"PYTHONPATH": path}, []
+    setting, bad = os.environ | ENVIRONMENT, []
     for number in numbers or LESSONS:
         (lesson,) = NOTEBOOKS.glob(f"{number}_*.py")
         command = [sys.executable, "-c", RUN, lesson.name]

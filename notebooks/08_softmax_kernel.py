@@ -437,7 +437,7 @@ show(
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rng, many = np.random.default_rng(14), {"independent": [], "aligned": []}
-times = machine.sizes(12, 1, "time four heads")
+times = machine.sizes(12, 1, "set of four heads")
 for seed in range(200, 200 + times):  # of 12 times four heads two draws of W each
     q, k, v = rng.normal(size=(3, 4, 2048, 8))
     for name, of in many.items():
