@@ -606,9 +606,9 @@ with fold("Milliseconds"):
 
 # %% [markdown]
 # **On 2,048 made-up tokens of width 8, a Taylor series with fewer features beats 256 trigonometric features in most
-# draws, and needs no random numbers.** Four times as many trigonometric features draw level with the longest series on
-# aligned tokens, but take several times the milliseconds of exact attention there. So this lesson has found no
-# attention on which they are the method to use.
+# draws, and needs no random numbers.** Four times as many trigonometric features at best draw level, and then take
+# several times the milliseconds of exact attention. So this lesson has found no attention on which they are the method
+# to use.
 #
 # > **Aside.** Some models scale all queries and keys to one length (*QK-norm*, Henry et al., 2020; Peng et al., 2021).
 # > This bounds $r$, but it is another attention than our heads learned; the fold has its errors.
@@ -657,7 +657,7 @@ with fold("Three draws each of 32 and 128 directions"):
 # - The relative error of a weight is $\sqrt{2/m}\, \sinh(r^2/2)$. Look at $r^2$ before you choose features.
 # - Denominators may come near zero. Then the mean squared error of an output is infinite, so report medians.
 # - On these trained heads, 512 directions typically do worse than $\operatorname{mean}(V)$. On made-up tokens of width
-#   8 they are often better, but there a Taylor series is faster, and more accurate, or level if the tokens are aligned.
+#   8 they are often better, but there a Taylor series is faster, and at least as accurate.
 #
 # ## Where it breaks
 #

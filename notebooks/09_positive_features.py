@@ -386,9 +386,8 @@ with fold("Both pairs of keys"):
 # The task can be made easier at no cost. Adding one vector to all keys changes no weight of exact attention, because
 # every score of a query then changes by the same number. We may not move the queries, but we may move the keys by any
 # vector, so we subtract both the mean query and the mean key from all keys. This centres $x + y$ at zero and makes it
-# shorter. Still it stays long: at its median on each of the three kinds, section 4 asks for thousands of directions per
-# weight. The picture shows one row of weights of an antibody head, before and after this shift, with more features than
-# $L/8$.
+# shorter, though by section 4 the median weight of each kind still asks for thousands of directions. The picture shows
+# one row of weights of an antibody head, before and after this shift, with more features than $L/8$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 # q, k and v (heads, inputs, L, d) of each kind, and the mean query and mean key to subtract
@@ -535,10 +534,10 @@ with fold("Every kind of head, with shift and without"):
 
 # %% [markdown]
 # **On trained heads $L/8$ positive features do not explode as cosines do, but on the stored antibody and speech heads
-# they are at best hardly better than $\operatorname{mean}(V)$.** They beat it on seven of the eight decoder heads, and the
-# shift helps them there. With cosines the median is far above 1 on every head, whether the keys are left alone or shifted
-# to the queries. So positive weights cure the failure of lesson 08, although they are not yet accurate. Does anything
-# else do better at the same cost?
+# they are at best hardly better than $\operatorname{mean}(V)$.** They beat it on seven of the eight decoder heads, and
+# the shift helps them there. With cosines the median is far above 1 on every head. So positive weights cure the failure
+# of lesson 08, although they are not yet accurate. Four or fifteen features are few, and in section 8 the writer gets
+# far more. But does anything else do better at the same cost?
 #
 # ## 7. Rivals at the same cost
 #
@@ -660,9 +659,7 @@ with fold("Milliseconds"):
 
 # %% [markdown]
 # **At the same cost, a window with one mean key for all other keys follows attention more closely than positive
-# features, on all three kinds of head.** In our code the window takes more milliseconds. Taylor features also beat
-# positive ones on antibody and speech heads, at twice the cost on the former. On the decoder heads they fail, as a fold
-# of lesson 10 explains.
+# features, on all three kinds of head.** In our code the window takes more milliseconds. The fold has all rivals.
 #
 # Lesson 14 returns to windows. First we ask what a few features do to a whole model.
 #

@@ -348,10 +348,9 @@ with fold("Milliseconds for one speech head"):
 
 # %% [markdown]
 # **In these heads, trained with softmax, elu + 1 is little better than the mean of all values.** Positive features,
-# which try to be softmax, are no better. At the same cost a window with cluster centres, which lesson 14 builds, has at
-# the median a smaller error than every feature map, on every kind of head. On the decoder heads a bare window has a far
-# smaller one still. In this code, though, the centres take several times the milliseconds of elu + 1 (see the folds).
-# Why does elu + 1 fail? Perhaps its $F$ features are too few.
+# which try to be softmax, are no better. At the same cost, though here in several times the milliseconds, a window with
+# cluster centres (lesson 14) has a smaller median error than every feature map on every kind of head. Why does elu + 1
+# fail? Perhaps its $F$ features are too few.
 #
 # ## 4. The rank
 #
@@ -522,7 +521,6 @@ with fold("The mean of the values, Taylor features, and letters counted"):
 # - The time is linear in the length. The counts of multiplications cross at $L = 2m$, or at $4m$ with a causal mask,
 #   and below that length exact attention is cheaper.
 # - In the heads of section 3, trained with softmax, elu + 1 is little better than $\operatorname{mean}(V)$.
-# - Without a causal mask, Taylor features of degree 1 and centred keys have the denominator $L$ (a fold of section 3).
 # - Without a causal mask, the rank of the weights from $F$ features is at most $F$: an upper limit, not a promise.
 # - A padding mask acts on $\varphi(K)$.
 #

@@ -154,16 +154,17 @@ with fold("Multiplications per token, in chunks of four sizes"):
     print(f"exact attention, 65,536 tokens and half of them seen: {65_536 * (64 + 64) // 2:,d}")
 
 # %% [markdown]
-# **A row reads all earlier chunks through one matrix, whose size does not depend on the length of the text.** The
-# masked table of all pairs has full rank, because a triangular matrix with a positive diagonal can be inverted. What
-# stays low, at most $F$, is the rank of every block of rows from a cut on and of keys before that cut: all that later
-# rows read of the earlier keys has passed through $P$, which has $F$ rows.
+# **A row reads all earlier chunks through one matrix, whose size does not depend on the length of the text.** All that
+# later rows read of the earlier keys has passed through $P$, which has $F$ rows. So a block of the masked table, with
+# the rows from a cut on and the keys before it, has at most rank $F$, although the whole table has full rank (see the
+# fold).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 full, causal = to_host(phi_q @ xp.matrix_transpose(phi_k)), to_host(A)
 rank = np.linalg.matrix_rank
 with fold("The rank of the masked table, and of three blocks below its diagonal"):
-    print(f"rank of the table: {rank(full)}; with the mask: {rank(causal)}")
+    print(f"rank of the table: {rank(full)}; with the mask, a triangle with a positive diagonal,")
+    print(f"which can be inverted: {rank(causal)}")
     for cut in (16, 128, 240):
         print(f"masked, rows from {cut:3d} on and keys before: rank {rank(causal[cut:, :cut])}")
 
@@ -436,8 +437,8 @@ show(
 
 # %% [markdown]
 # **A step with a cache reads all that was written so far, and a step with a state reads as much as at the first
-# token.** Cache and state are equal in size at $n^* = m (e + 2)/(d + e)$ tokens, about $m/2$ where $d = e$. There they
-# take equally many multiplications at about five times that length.
+# token.** Cache and state are equal in size at $n^* = m (e + 2)/(d + e)$ tokens, about $m/2$ where $d = e$. With $d =
+# e$ a step takes equally many multiplications with either at about five times that length.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -679,9 +680,8 @@ with fold("Errors of recall as they are, with the best factor, and with the best
 # %% [markdown]
 # With 128 keys and values of 8 numbers this state is 13 times as large as the cache. **The more random facts a state of
 # fixed size that only adds holds, the worse it recalls each of them.** More positive features help slowly: at 128 keys
-# sixteen times as many do not halve the error, with the best of five $\beta$ and the best factor for each. As many
-# waves, the cosines and sines of lesson 08, nearly remove it if they are summed without a denominator. They are bad at
-# small weights, but the right key has the largest; lesson 21 explains the rest.
+# sixteen times as many do not halve the error, with the best of five $\beta$ and the best factor for each. Here as many
+# waves, the cosines and sines of lesson 08, do far better, as the right key has the largest weight (lesson 21).
 #
 # To look up single facts among few keys, use a cache; use a state when a text takes far more memory and only its gist
 # is needed. Lesson 20 builds states that forget on purpose, and states that correct themselves. And our writer? Does it

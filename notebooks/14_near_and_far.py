@@ -89,9 +89,8 @@ for kind, cases in CASES.items():
     equal[kind] = held(0 * q, 0 * k, CAUSAL[kind])[0]  # if all weights were equal
 
 # %% [markdown]
-# **Before you run this:** take a quarter of the keys of a query, once those that are nearest in the text, once those
-# with the largest weights. On how many of the heads does the nearest quarter hold more weight than the heaviest: on
-# all, on some, or on none?
+# **Before you run this:** suppose that a head ignores positions, and finds the keys that it needs anywhere in the text.
+# How much of its weight does the nearest quarter of the keys then hold, on average: a sixteenth, a quarter or half?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(12.5, 4.6), sharey=True)
@@ -148,11 +147,10 @@ with fold("Every kind of head, and how its heads are averaged"):
     print(f"Taylor features up to degree 2 at d = 64, for each centre: {66 * 65 // 2:,}")
 
 # %% [markdown] tags=["answer"]
-# On none, because no other quarter of the keys can hold more weight than the heaviest.
+# A quarter, about as the dotted line says, because then any quarter of the keys is as good as any other.
 
 # %% [markdown]
-# At a quarter of the keys every solid curve is above the dotted one for equal weights, some only just, and below the
-# dashed one of its head.
+# Trained heads do care: at a quarter of the keys every solid curve is above the dotted one, though some only just.
 #
 # **In all 16 heads the heaviest quarter of the keys holds more than half of the weight, but in five of them the nearest
 # quarter does not.** One of the two speech heads attends locally, and the other to distant tokens. So the nearest keys
@@ -333,8 +331,7 @@ with fold("The errors with a mean key, all texts of the decoder, and the far wei
 
 # %% [markdown]
 # **With these windows one mean key in the denominator lowers the error in all 46 cases, in each to below that of
-# $\operatorname{mean}(V)$.** Keep the scope in mind: these heads belong to two encoders and a small decoder, and among
-# all pairs of a decoder head and a text there is one exception.
+# $\operatorname{mean}(V)$.** On all texts of the decoder there is one exception (see the fold).
 #
 # > **Aside: two denominators.** The FMMformer of [Nguyen et al. (2021)](references.md#nguyen-2021) adds the outputs of
 # > a window and of a far field, each with its own denominator, with positive weights, trained and the same for all
@@ -576,9 +573,9 @@ with fold("Every method and kind of head, what each costs, and the starts of k-m
 # Centres beat the mean key on the encoder heads that attend least locally, but they suit only keys like those on which
 # they were found: on the local speech head, centres from ten seconds do worse than the mean key.
 #
-# On the decoder a quarter of the work buys only four keys. There the plain window often wins, and a mean key in place
-# of the fourth key more often harms than helps. So no summary is always best, but the crude one beats features in every
-# case. Is there a head on which it fails?
+# On the decoder a quarter of the work buys only four keys, and in place of the fourth a mean key more often harms than
+# helps. So no summary is always best, but the crude one beats features in every case. Is there a head on which it
+# fails?
 
 # %% [markdown]
 # ## 5. Sink tokens

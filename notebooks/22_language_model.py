@@ -180,9 +180,9 @@ with fold("Short values, and where they are"):
 # weighted mean of the other values.
 
 # %% [markdown]
-# There are three bands. In layers 0 to 2 the first token gets almost no weight. In layers 3 to 10 much of the weight is
-# on keys with short values: common tokens, such as spaces, commas and some occurrences of "the", many of them far back.
-# From layer 12 on the first token is a sink, as in lesson 14. Layer 11 attends locally.
+# In layers 0 to 2 the first token gets almost no weight. In layers 3 to 10 much of the weight is on keys with short
+# values: common tokens, such as spaces, commas and some occurrences of "the", many of them far back. Layer 11 attends
+# locally. From layer 12 on the first token is a sink, as in lesson 14.
 #
 # **This model has two kinds of sinks: the first token from layer 12 on, and common tokens with short values, such as
 # spaces, in layers 3 to 10.** So it depends on tokens that a window drops. Can the methods of this course keep them?
@@ -349,17 +349,15 @@ with fold("All methods, and four single heads"):
 # %% [markdown]
 # Without the four sinks the loss over exact is about five times as large. Now compare the two panels. The mean key
 # lowers the mean error, and raises the loss in all six texts. One layer accounts for it: in layer 0 the error grows
-# about tenfold, while the mean over the other layers falls. Left out of layer 0, the mean key helps a little.
-# Presumably layer 0, which spreads its weight over hundreds of keys, needs a sample of them more than their mean. The
-# clearest case: 64 centres and a window of 256 have the same mean error, and with the centres the model loses more than
-# three times as much.
+# about tenfold. Left out of that layer, the mean key helps a little. The clearest case: 64 centres and a window of 256
+# have the same mean error, and with the centres the model loses more than three times as much.
 #
 # **The errors of the layers do not rank the methods as the model's loss does, so measure the model.** But on what text?
 #
 # ### Other kinds of text
 #
-# A novel and a language reference are two kinds. We read six more texts, two each of a licence (the LGPL), of a manual
-# (curl's) and of the prose of this course.
+# A novel and a language reference are two kinds. We read six more texts, two each of a licence, a manual and the prose
+# of this course.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 KINDS_OF_TEXT = "novel", "reference", "licence", "manual", "lessons"
@@ -378,9 +376,9 @@ with fold("Five kinds of text"):
     by_kind(("window 64 + 4", "window 64 + 4, mean key", "window 96 + 4", "window 256 + 4"))
 
 # %% [markdown]
-# What a window costs depends on the kind of text: with 64 keys nearly three times as much on the lessons of this
-# course as on the novel. Licences, manuals and lessons define a term and use it again, and presumably lose most because
-# the definition is out of reach. Can we see this directly?
+# What a window costs depends on the kind of text: with 64 keys nearly three times as much on the lessons of this course
+# as on the novel. Licences, manuals and lessons define a term and use it again, when the definition may be out of
+# reach. Can we see this directly?
 
 # %% [markdown]
 # ## 5. Ask for something far back
@@ -725,10 +723,9 @@ with fold("Trained features"):
 # an untrained window of 256 keys.** On the other kinds most of the loss remains, and the first digit of a pass key
 # still costs more than a guess. The wider window has almost four times the memory, and 240 steps are few.
 #
-# Training can also add something: features for the far keys, in one denominator with the window and the sinks, as in
-# LoLCATs (Zhang et al., 2025). Each key head learns 64 of them, which take the memory of 32 more keys. In all layers
-# they beat a window that is longer by so many keys on four of five kinds of text. What remains of that beside eight
-# exact layers, whose cache is nearly all of the memory?
+# Training can also add something: features for the far keys, in one denominator with the window and the sinks (LoLCATs,
+# section 9). Each key head learns 64 of them, in the memory of 32 more keys. Are they worth it beside eight exact
+# layers, whose cache is nearly all of the memory?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 print("8 exact layers, and the others    nats over exact    MB at 8,192 tokens")
@@ -741,9 +738,8 @@ for label, m, state in (
     print(f"{label:32}{over(m + ', 8 exact').mean():17.3f}{size:22.1f}")
 
 # %% [markdown]
-# There, too, the features beat the window of equal memory per text, on both kinds of text that were tried. But a window
-# of 256 needs only 5 per cent more and no training, its loss is no higher, and it does better on the digits of pass
-# keys, though not on the repeated paragraph (see the fold). So lengthen the window first, then train. What does all
+# At equal memory per text the trained features win on both kinds of text that were tried. But a window of 256 needs
+# only 5 per cent more, no training, and its loss is no higher. So lengthen the window first, then train. What does all
 # this do to what the model writes?
 
 # %% [markdown]
@@ -844,12 +840,10 @@ with fold("Memory, and all ratios"):
 # %% [markdown]
 # ## 9. What others do
 #
-# Others also leave some layers exact. A model that has a few attention layers among cheaper ones is called a *hybrid*.
-# Jamba has one attention layer in eight, among layers with a recurrent state (Lieber et al., 2024), and Kimi Linear one
-# in four (arXiv:2510.26692). *The Mamba in the Llama* trains hybrids to imitate a trained model (*distillation*), and
-# its main result keeps a quarter of the attention layers (Wang et al., 2024). Our 8 of 30 are slightly more than a
-# quarter. These models were trained on billions of tokens or more, while we trained little, and chose the layers by
-# measuring what each one does.
+# Others also leave some layers exact. A model that has a few attention layers among cheaper ones is called a *hybrid*:
+# Jamba has one attention layer in eight (Lieber et al., 2024), and Kimi Linear one in four (arXiv:2510.26692). Our 8 of
+# 30 are slightly more than a quarter. Those models were trained on billions of tokens or more, while we trained little,
+# and chose the layers by measuring what each one does.
 #
 # LoLCATs converts every layer, with a window and trained features, and then fine-tunes the model with low-rank updates
 # of its weights, products of two thin matrices (Zhang et al., 2025). Benfeghoul et al. (2025) found that models
@@ -886,6 +880,8 @@ with fold("Memory, and all ratios"):
 # - [Wu et al. (2024)](references.md#wu-2024). Retrieval heads in larger models.
 # - [Zhang et al. (2025)](references.md#zhang-2025). LoLCATs: features trained layer by layer, then fine-tuning.
 # - [Benfeghoul et al. (2025)](references.md#benfeghoul-2025). Which part of a converted model does the work.
-# - [Wang et al. (2024)](references.md#wang-2024), [Lieber et al. (2024)](references.md#lieber-2024). Two hybrids.
+# - [Lieber et al. (2024)](references.md#lieber-2024), [Wang et al. (2024)](references.md#wang-2024). Two hybrids; the
+#   second learned to imitate a trained model (*distillation*), and its main result keeps a quarter of the attention
+#   layers.
 # - [Ainslie et al. (2023)](references.md#ainslie-2023). Grouped queries.
 # - [Allal et al. (2025)](references.md#allal-2025). The model.
