@@ -77,7 +77,7 @@ print(f"mean of y, at every x:   {np.sqrt(((y.mean() - curve) ** 2).mean()):.3f}
 # measurements of different parts of the curve, which gives the estimate a *bias*. As the bandwidth grows further, the
 # weights approach equality, and the smoother approaches the mean of all the measurements. The best bandwidth is a
 # compromise, known as the *bias–variance trade-off*. **On a noisy sine, a weighted mean with the right bandwidth
-# removes about half of the noise, and nothing was trained.** It typically does so on other measurements (see the fold).
+# removes about half of the noise, and nothing was trained.**
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 distances = []  # of 400 other sets of measurements
@@ -458,7 +458,7 @@ with fold("The second chain, and 64 positions on each side"):
 # two heads the same window is worse than knowing nothing of the query.
 
 # %% [markdown]
-# So a cheap replacement can be worse than ignoring the query, and lesson 14 mends this one. First: how much is there to
+# So a cheap replacement can be worse than ignoring the query. Lesson 14 mends the window. First: how much is there to
 # save?
 #
 # ## 6. The cost of exact attention

@@ -627,8 +627,9 @@ print(f"output of the window over the exact one, median length: {np.median(lengt
 # $$\text{near}_i \approx \frac{o_i}{1 - p} , \qquad \frac{\|\text{near}_i - o_i\|^2}{\|o_i\|^2} \approx
 # \Bigl(\frac{p}{1 - p}\Bigr)^2 .$$
 #
-# The remedy is to add the first few keys to $N_i$, for every row $i$: they get their exact weights in the same
-# denominator. A decoder then stores only the window and the sinks, whatever the length of the text.
+# As long as $\operatorname{mean}(V)$ is short beside the output, the second ratio is the normalised error. The remedy
+# is to add the first few keys to $N_i$, for every row $i$: they get their exact weights in the same denominator. A
+# decoder then stores only the window and the sinks, whatever the length of the text.
 
 # %%
 near = (window_of(1024, 30) | (np.arange(1024) < 1)) & np.tri(1024, dtype=bool)
