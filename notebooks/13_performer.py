@@ -249,14 +249,7 @@ with fold("Each head: effective number of keys, and weight on the last eight cha
 # halved: about one, ten or a hundred?
 
 
-# %% tags=["answer"]
-def forgetting_step(q, k, v, a, state):  # all heads; ELU + 1 (lesson 10) instead of random features
-    state *= np.exp(-a)[:, None, None]  # the one new line
-    state += features.elu_plus_one(k)[:, :, None] * np.c_[v, np.ones(HEADS)][:, None]
-    sums = (features.elu_plus_one(q)[:, None] @ state)[:, 0]
-    return sums[:, :D] / sums[:, D:]
-
-
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def of_decay(q, k, layer):  # all tokens at once, quadratic; AGO[i, j] = i − j
     a, L = np.logaddexp(0, layer["decay"])[:, None, None], q.shape[-2]  # ln(1 + eˣ), positive
     return features.elu_plus_one(q) @ features.elu_plus_one(k).mT * np.exp(-a * AGO[:L, :L])
@@ -267,6 +260,15 @@ def forgetting(q, k, v, layer, *, causal, key_mask):
     return A @ v / A.sum(axis=-1, keepdims=True)
 
 
+# %% tags=["answer"]
+def forgetting_step(q, k, v, a, state):  # all heads; ELU + 1 (lesson 10) instead of random features
+    state *= np.exp(-a)[:, None, None]  # the one new line
+    state += features.elu_plus_one(k)[:, :, None] * np.c_[v, np.ones(HEADS)][:, None]
+    sums = (features.elu_plus_one(q)[:, None] @ state)[:, 0]
+    return sums[:, :D] / sums[:, D:]
+
+
+# forgetting, folded above, does the same for all tokens at once
 forgetful = writer.load("ELU + 1, forgets")
 a = np.logaddexp(0, forgetful["decay"])  # (blocks, heads)
 for rate in a[1]:
