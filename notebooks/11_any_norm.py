@@ -7,11 +7,11 @@
 # > Afterwards you can say what a small constant added to the features does, write linear attention that stays finite at
 # > any norm without one, predict its error for short tokens, and measure it on a sample for all others.
 #
-# Linear attention is one line of code (lesson 10), and it easily goes wrong in two places: where somebody adds a small
-# constant "for stability", and where the norms are larger than in any test. Both problems have the same cause: features
-# are exponentials, and an exponential can *overflow*, which means that it exceeds the largest floating-point number and
-# becomes infinity, or *underflow*, which means that it is rounded to zero. An algorithm whose result is not spoilt by
-# rounding is called *numerically stable*, and the cure here is logarithms.
+# Somebody added a small constant to linear attention "for stability", and asked why the error was then about three
+# quarters of the output itself. Behind this riddle is a simple fact: features are exponentials, and an exponential can
+# *overflow*, which means that it exceeds the largest floating-point number and becomes infinity, or *underflow*, which
+# means that it is rounded to zero. An algorithm whose result is not spoilt by rounding is called *numerically stable*,
+# and the cure here is logarithms.
 #
 # A finite result can still be a bad one. Can we know its error in advance? For short tokens there is a rule. It fails
 # where we need it most, on trained heads, and there a small sample has to do.
@@ -41,10 +41,9 @@ from performer_course.teaching.figures import COLORS, compared, fold, show, tren
 # is the largest, and it is the same for all keys.
 #
 # We try several values of $\varepsilon$ in two settings, an *easy* one with short tokens and a *hard* one with long
-# ones. Somebody ran the hard setting with $\varepsilon = 10^{-4}$ and asked why the mean absolute error was 73 % of the
-# mean absolute output. By lesson 09 a weight estimated with independent directions has the relative variance
-# $(e^{\|z\|^2} - 1)/m$ with $z = q' + k'$, and in the hard setting $\|z\|^2$ is about 23 on average, far too long for
-# $m = 1{,}024$.
+# ones. The riddle is the hard one, with $\varepsilon = 10^{-4}$: there the mean absolute error was 73 % of the mean
+# absolute output. By lesson 09 a weight estimated with independent directions has the relative variance $(e^{\|z\|^2} -
+# 1)/m$ with $z = q' + k'$, and in the hard setting $\|z\|^2$ is about 23 on average, far too large for $m = 1{,}024$.
 #
 # **Before you run this:** in the hard setting, will the error with $\varepsilon = 10^{-9}$ be smaller than with
 # $10^{-4}$, the same, or larger?
@@ -160,7 +159,7 @@ for row in zip(lengths, exact, plain, logarithm - exact, strict=True):
 # The plain estimate first comes out as 0 at length 15, where the exact value is about $e^{-225}$.
 
 # %% [markdown]
-# **With logarithms the error of this estimate is the same at every length, up to rounding.** One sum is safe now. But
+# **With logarithms the error of this estimate is the same at every length, up to rounding.** One sum is safe. But
 # attention is a ratio of many.
 #
 # ## 3. A stable form of linear attention
@@ -275,7 +274,7 @@ with fold("Smallest denominators at three scales, and what rounding leaves of a 
 #
 # $$\text{normalised error} \;\approx\; \frac{\overline{\|k'\|^2}}{m \operatorname{Var}(t)} .$$
 #
-# Where queries are as long as keys, as in the figure below, the numerator is half of a weight's relative variance.
+# Where queries are as long as keys, the numerator is half of a weight's relative variance, which the figure uses.
 #
 # How far does the rule reach? We try it with $m = L/4$ directions on *independent* heads, made up at seven scales
 # ($d = 8$), on *aligned* ones, made up with $q = k$, and on trained heads with shifted keys (lesson 09): the *decoder*
@@ -415,7 +414,7 @@ with fold("Predicted and measured errors, and the largest scores"):
 
 # %% [markdown]
 # **On these made-up tokens ($d = 8$) with a relative variance below a tenth the rule is right within a factor of two;
-# on every trained head it says nothing.** On all the made-up heads Taylor features of degree 2 are closer.
+# on every trained head it says nothing.**
 #
 # Why does the rule fail there? By lesson 09 the weight of a pair with the score $t > 0$ has a relative variance of at
 # least $(e^{4t} - 1)/m$. In the median trained head of each kind the largest score is above 6, where that is more than
@@ -487,17 +486,16 @@ with fold("Errors and ratios on every head, and the bench on the antibody heads"
         print(f"{(errors < drawn['antibody']).sum():10d} times of 12")
 
 # %% [markdown]
-# **A sample of 64 queries and four draws tells roughly what features are worth on a head.** In these samples it gave
-# their error within a factor of two.
+# **On these heads, samples of 64 queries and four draws gave the error of features within a factor of two.**
 #
 # And what are they worth here? On these antibody and speech heads the untuned features are rarely better than
-# $\operatorname{mean}(V)$. On one of the eight they are closer than a window at the same cost, and on none of them
-# closer than a window with one mean key for the rest, which lesson 14 builds. What do the norms say of the writer?
+# $\operatorname{mean}(V)$; a window with one mean key, which lesson 14 builds, is closer on all of them. What do the
+# norms say about the writer?
 #
 # ## 6. Back to the writer
 #
-# The writer (lesson 06) failed with positive features. Does the formula for the variance of a weight say so beforehand? While it reads
-# with exact attention, we note $\|z\|^2$ for each query and each key that the query may see.
+# The writer (lesson 06) failed with positive features. Would the formula for a weight's variance have said so? While it
+# reads with exact attention, we note $\|z\|^2$ for each query and each key that the query may see.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 params, squares = writer.load(), []

@@ -150,7 +150,7 @@ with fold("Every kind of head, and how its heads are averaged"):
 # A quarter, about as the dotted line says, because then any quarter of the keys is as good as any other.
 
 # %% [markdown]
-# Trained heads do care: at a quarter of the keys every solid curve is above the dotted one, though some only just.
+# Trained heads do not ignore them: at a quarter of the keys every solid curve is above the dotted one, some only just.
 #
 # **In all 16 heads the heaviest quarter of the keys holds more than half of the weight, but in five of them the nearest
 # quarter does not.** One of the two speech heads attends locally, and the other to distant tokens. So the nearest keys
@@ -277,7 +277,7 @@ print("largest difference from the package below 1e-12:", bool(np.abs(gap).max()
 far = ~window_of(1500, 23)
 mean_weight, exact_weight = ((np.exp(q @ c.T / 8) * far).sum(axis=1) for c in (mean_key, k))
 part = np.median(mean_weight / exact_weight)
-print(f"second speech head, median query: {part:.2f} of the exact far weight")
+print(f"second speech head, 23 keys on each side, median query: {part:.2f} of the exact far weight")
 
 # %% [markdown] tags=["answer"]
 # Too small, on this head about half of what it should be.
@@ -390,9 +390,8 @@ show(
 #
 # Each method gets the same number of multiplications, a quarter of exact attention's, and a sixteenth on the speech
 # recording. So a summary is paid for with keys of the window: a mean key costs least, a centre more, and a feature
-# most. What can be chosen is chosen on other text, and for the single speech recording on its first ten seconds; the
-# methods are judged on all thirty. The features are FAVOR+ after a shift of all keys by $-(\bar q + \bar k)$, which
-# changes no weight of the softmax and makes the variance smaller (lesson 09).
+# most. What can be chosen is chosen on other text, for the speech recording on the first ten of its thirty seconds. The
+# features are FAVOR+ with shifted keys (lesson 09).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 COST = {"antibody": 1 / 4, "speech": 1 / 16, "decoder": 1 / 4}
@@ -768,10 +767,10 @@ with fold("Every method, in milliseconds"):
 # attention's multiplications and saves hardly any time.** It has to find the nearest centre of each key, and to sum the
 # keys on both sides of each window chunk by chunk. A window, with or without sinks or a mean key, saves time, although
 # less than its multiplications promise. Features alone are fastest but, as section 4 shows, their median error is above
-# that of $\operatorname{mean}(V)$ on all three kinds of heads. Lesson 09 gave the decoder heads twice as many.
+# that of $\operatorname{mean}(V)$ on all three kinds of heads, with the few features of this budget.
 #
-# All this depends on the length, the processor and the library, so time a method on your own machine, beside the
-# fastest exact attention there. And all this was about heads. What does a window do to a whole model?
+# All this depends on the length and the machine, so time a method on your own, beside the fastest exact attention
+# there. And all this was about heads. What does a window do to a whole model?
 
 # %% [markdown]
 # ## 7. Back to the writer
@@ -816,15 +815,14 @@ with fold("Every width, and a mean key"):
 
 # %% [markdown]
 # **Swapped in without training, a window of 16 keys costs this writer, on its test text, less than a hundredth of a bit
-# per character.** Its memory stays at 16 keys per head and block, however long the text. Put plainly: this model hardly
-# needs more than the last dozen letters, so a window is all it needs. That says nothing about models that use distant
-# tokens. Lesson 22 has one, and asks what a window takes from it.
+# per character.** Its memory stays at 16 keys per head and block, however long the text. This model hardly needs more
+# than the last dozen letters. That says nothing about models that use distant tokens. Lesson 22 has one, and asks what
+# a window takes from it.
 #
 # ## Take away
 #
 # - If you remember one method for a head, let it be a window and one mean key in the same denominator, with the first
-#   few keys exact if the head puts weight on them. In a whole model, measure before you keep the mean key: it helps
-#   those of lessons 17 and 18, and harms that of lesson 22.
+#   few keys exact if the head puts weight on them. In a whole model, measure before you keep the mean key.
 # - A window alone forces every query to take what is nearby. With a quarter of the keys that is worse than
 #   $\operatorname{mean}(V)$ on four of six antibody heads.
 # - Added to the same window, one mean key helped in all 46 cases. At the same cost drawn features do worse in all 46,

@@ -8,14 +8,13 @@
 # > method, measure what is lost on text and on a task that needs distant tokens, and decide how much of it to convert.
 #
 # For the writer of lesson 14 a window was enough, because it hardly needs more than the last dozen letters. What does a
-# window take from a model that uses distant tokens? The common advice for such a model is to *fine-tune* it, that is,
-# to train it a little further with cheaper attention, and see. We measure first: can all of its attention be replaced,
-# and if not, how much?
+# window take from a model that uses distant tokens? The common advice is to *fine-tune* such a model, that is, to train
+# it a little further with cheaper attention. We measure first: can all of its attention be replaced, and if not, how
+# much?
 #
 # The model is SmolLM2-135M-Instruct (Allal et al., 2025), a decoder of 135 million parameters, rounded to about four
 # bits each in a file of 98 MB. You do not need this file: every result that takes the whole model is stored in
-# `notebooks/data`, where `python -m tools.record.language` wrote it. If you do fetch the model, by
-# `make model MODEL=language`, `performer_course.models.language` reads it without a framework.
+# `notebooks/data`. (`make model MODEL=language` fetches it.)
 
 # %% tags=["methods"]
 import csv
@@ -223,10 +222,9 @@ with fold("Four heads, and the whole model"):
 
 # %% [markdown]
 # **Where $\|z\|^2$ is near 28, FAVOR+ needs more directions than any text has tokens before a weight is estimated with
-# a relative variance of 1.** With 256 directions per head in all layers, this model loses so much that one that only
-# counts pairs of tokens is better. So untrained random features are out, and to train a model of this size with features
-# from its first step, as in lesson 13, is beyond this course. What about windows and sinks, and summaries of what they
-# leave out?
+# a relative variance of 1.** With 256 directions per head in all layers, this model is worse than one that only counts
+# pairs of tokens. So untrained random features are out, and to train a model of this size with features from its first
+# step, as in lesson 13, is beyond this course. What about windows and sinks, and summaries of what they leave out?
 
 # %% [markdown]
 # ## 4. Every method in every layer
@@ -444,7 +442,7 @@ with fold("All that is asked"):
 # %% [markdown]
 # ### One layer at a time
 #
-# Is this the work of all layers, or of a few? We convert one layer at a time, in a sequence of its own, and leave the
+# Is this the work of all layers, or of a few? In one further sequence we convert one layer at a time, and leave the
 # other 29 exact.
 #
 # **Before you run this:** retrieval may take several layers, one that marks the place, one that finds it, and one that
@@ -721,7 +719,7 @@ with fold("Trained features"):
 # %% [markdown]
 # **Imitation regained about half of what the window lost on kinds of text seen in training, and on every text less than
 # an untrained window of 256 keys.** On the other kinds most of the loss remains, and the first digit of a pass key
-# still costs more than a guess. The wider window has almost four times the memory, and 240 steps are few.
+# still costs more than a guess. The wider window has almost four times the memory.
 #
 # Training can also add something: features for the far keys, in one denominator with the window and the sinks (LoLCATs,
 # section 9). Each key head learns 64 of them, in the memory of 32 more keys. Are they worth it beside eight exact
@@ -745,9 +743,8 @@ for label, m, state in (
 # %% [markdown]
 # ## 7. Read what it writes
 #
-# Numbers per token are abstract, so let the model write. Each method continues the same two prompts, 1,500 tokens of
-# prose and one of the sequences of section 5 up to its first question. It writes greedily, always the most likely next
-# token.
+# Let the model write. Each method continues the same two prompts, 1,500 tokens of prose and one of the sequences of
+# section 5 up to its first question. It writes greedily, always the most likely next token.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 SAID = json.loads((data.FOLDER / "language_said.json").read_text(encoding="utf-8"))
@@ -770,9 +767,9 @@ print(f"exact attention, first digit of a pass key: {recalled(range(30))[0]:.2f}
 # The window alone falls back into repeating its prompt. With sinks the sentences are fluent again, but they lose the
 # subject: the talk was of improvements, and of these continuations only the exact one returns to them. Asked for the
 # pass key, exact attention gets its first three digits right, and then goes on with two other keys of the text, both
-# correct. **No converted model here writes the five digits, even with eight exact layers, although with these the losses on
-# digits are far below a guess.** A small model repeats itself with exact attention as well, so read such lines beside
-# the losses and not in place of them.
+# correct. **No converted model here writes the five digits, even with eight exact layers, although with these the
+# losses on digits are far below a guess.** A small model repeats itself with exact attention as well, so read such
+# lines beside the losses.
 #
 # ## 8. What it saves
 #

@@ -123,9 +123,9 @@ with fold("All eight methods"):
 # ## 2. Six questions
 #
 # Ask the questions in this order: the first "yes" tells you what to try first. If the whole model is then not good
-# enough, go on to the next question. A *fused* routine computes exact attention in one piece and never stores the
-# matrix of weights, such as *FlashAttention*, which PyTorch offers as `scaled_dot_product_attention`. A *verdict* is
-# what the command of the next section says about a head.
+# enough, go on to the next question. A *fused* routine, such as *FlashAttention*, computes exact attention in one piece
+# and never stores the matrix of weights; PyTorch has `scaled_dot_product_attention`. A *verdict* is what the command of
+# the next section says about a head.
 #
 # | row | ask | if yes | lessons |
 # |---|---|---|---|
@@ -138,8 +138,8 @@ with fold("All eight methods"):
 #
 # **Judge the whole model by the task it is for, and compare it with a window alone and with mean(V).**
 #
-# Most of these answers rest on three trained models, and on texts of at most 2,048 tokens (see the fold). None of its
-# numbers is about your model. What can you learn about that in a few minutes?
+# Most of these answers rest on three trained models, and on texts of at most 2,048 tokens (see the fold). What can you
+# learn about your own in a few minutes?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 
@@ -361,7 +361,7 @@ with fold("All measurements of the card"):
 # multiplications; Taylor features must fit into it. Then two numbers decide: the time on your machine as a fraction of
 # exact attention's, and the *normalised error* (lesson 06), which is 1 for $\operatorname{mean}(V)$. The verdict
 # recommends a method only if its error is at most 0.1 and its time at most 0.9, and of several good ones it takes the
-# simplest that is nearly the best. Here is a head of the speech model.
+# simplest that is nearly best. Here is a head of the speech model.
 
 # %% tags=["nbval-ignore-output"]
 speech = [x[0] for x in data.speech_heads()]  # block 2, head 4: q, k, v, (1500, 64) each
@@ -407,8 +407,7 @@ with fold("A window with centres, judged on all thirty seconds"):
 # %% [markdown]
 # **Fit a method on one text and judge it on another.** How much this matters depends on the text. Judged on all thirty
 # seconds of this recording, centres found on the same seconds look about two hundred times better than centres found on
-# the first ten, and hide that a mean key is far better than the latter. The later half happens to suit the centres of
-# the earlier one, so do not trust a single pair of texts.
+# the first ten, and hide that a mean key is far better than the latter.
 #
 # This was one head of one model. Is there a good method for every head?
 
@@ -636,7 +635,7 @@ with fold("All heads and layers"):
 # anywhere, and wants it faster.
 #
 # - *Speed?* Attention is about a fifth of the multiplications there, averaged over a text. No method can save more.
-#   Suppose a fifth would be welcome.
+#   Suppose that is welcome.
 # - *Single facts?* Yes, that is the task. So exact attention stays at least in the layers that retrieve: lesson 22
 #   keeps eight.
 # - *And the other 22?* There a window of 256 keys with four sinks costs the digit next to nothing. But the
@@ -644,7 +643,7 @@ with fold("All heads and layers"):
 #
 # **We keep exact attention, because the multiplications we could save here are few.** If memory were short, the third
 # answer could win: at this length the cache would shrink to little more than a third. On texts four times as long it
-# could save time, but there this course has not measured the task. To know when not to replace attention is a result,
+# could save time, but there this course has not measured the task. Knowing when not to replace attention is a result,
 # too.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
