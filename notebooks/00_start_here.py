@@ -318,7 +318,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The path takes about ten and a half hours to read, half as much again with pencil and guesses, and its exercises
+# The path takes a little over ten hours to read, half as much again with pencil and guesses, and its exercises
 # thirteen more.
 
 # %% [markdown]

@@ -77,7 +77,7 @@ print(f"mean of y, at every x:   {np.sqrt(((y.mean() - curve) ** 2).mean()):.3f}
 # measurements of different parts of the curve, which gives the estimate a *bias*. As the bandwidth grows further, the
 # weights approach equality, and the smoother approaches the mean of all the measurements. The best bandwidth is a
 # compromise, known as the *bias–variance trade-off*. **On a noisy sine, a weighted mean with the right bandwidth
-# removes about half of the noise, and nothing was trained.** It typically does so on other measurements (see the fold).
+# removes about half of the noise, and nothing was trained.**
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 distances = []  # of 400 other sets of measurements
@@ -284,9 +284,9 @@ for d in (4, 16, 64, 256):
 # \exp\Bigl(-\frac{\|q - k\|^2}{2\sqrt d}\Bigr)\; e^{\|k\|^2/2\sqrt d} .$$
 #
 # The factor in the middle is the Gaussian kernel of section 1, with $\sqrt d$ where $h^2$ was, so the temperature is a
-# squared bandwidth. The first factor is common to all the weights of a query, and dividing by their sum removes it.
-# The last factor belongs to the key, and it stays. **Attention is a kernel smoother whose squared bandwidth is
-# $\sqrt d$, and in which, of two keys equally near to the query, the longer one counts more.**
+# squared bandwidth. The first factor is common to all the weights of a query, and dividing by their sum removes it. The
+# last factor belongs to the key, and it stays. **Attention is a kernel smoother of squared bandwidth $\sqrt d$ in
+# which, of two keys equally near to the query, the longer one counts more.**
 #
 # The scale can also be divided between the two sides. With a fourth root of $d$ on each, $q'_i = q_i/d^{1/4}$ and
 # $k'_j = k_j/d^{1/4}$, the entries of $A$ are $\exp(q_i'^\top k'_j)$, which is the softmax kernel itself, and the
@@ -306,7 +306,7 @@ for d in (4, 16, 64, 256):
 # This is *multi-head attention*. *Concat* puts $H$ outputs of shape (L, e) side by side, as one matrix (L, He). If $x$
 # has the shape (L, n), where Vaswani et al. write $d_{\text{model}}$ for $n$, then $W_O$ has the shape (He, n), and the
 # result has the shape of $x$ again. Usually $d = e = n/H$, so that $H$ heads cost about as much as one of width $n$. In
-# the drawing, $W_Q$ is the matrices $W_q^{(r)}$ of all heads side by side, and so on for keys and values.
+# the drawing, $W_Q$ holds the matrices $W_q^{(r)}$ of all heads side by side, and likewise for keys and values.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.multi_head()
@@ -398,7 +398,7 @@ with fold("The letter A, and the content head on a second chain"):
 # ### Positions, blocks and decoders
 #
 # How can the *near* head tell which keys are near? A mean does not depend on the order of its terms, so attention alone
-# could not. A model therefore adds a second vector to that of each token, its *positional encoding*, made of sines and
+# could not. Many models therefore add a second vector to that of each token, its *positional encoding*, often sines and
 # cosines of its position. Then queries and keys depend on positions too, and a score can fall with the distance.
 #
 # Attention moves information between tokens. After it comes a small network, the *feed-forward network*, which works on
@@ -458,7 +458,7 @@ with fold("The second chain, and 64 positions on each side"):
 # two heads the same window is worse than knowing nothing of the query.
 
 # %% [markdown]
-# So a cheap replacement can be worse than ignoring the query, and lesson 14 mends this one. First: how much is there to
+# So a cheap replacement can be worse than ignoring the query. Lesson 14 mends the window. First: how much is there to
 # save?
 #
 # ## 6. The cost of exact attention
@@ -500,9 +500,9 @@ for L in lengths:
 #
 # ## 7. The writer
 #
-# One small model, *the writer*, goes with us from here on. It is a decoder of two blocks, each with four heads of
-# $d = 16$. Its tokens are characters of parts of two novels by Jane Austen, from which it has learned to continue a
-# text, and it reads at most 256 characters. Let it continue the word *Emma*.
+# One small model, *the writer*, accompanies us from here on. It is a decoder of two blocks, each with four heads of $d
+# = 16$. Its tokens are characters of parts of two novels by Jane Austen, from which it has learned to continue a text,
+# and it reads at most 256 characters. Let it continue the word *Emma*.
 
 # %%
 params, config = writer.load(), writer.config()
@@ -553,7 +553,7 @@ print(f"the writer:              {bits.mean():.2f}, with a standard error of {er
 # - The kernel is a Gaussian of squared bandwidth $\sqrt d$, times a factor that grows with the length of the key.
 # - The normalised error is a ratio of squares. It is 0 for exact outputs and 1 for $\operatorname{mean}(V)$, the
 #   baseline that knows nothing of the query.
-# - A decoder is judged by bits per character: 6.19 is guessing, and the writer with exact attention needs 2.2.
+# - We judge the writer by bits per character: guessing needs 6.19, and the writer with exact attention 2.2.
 # - Exact attention takes time proportional to the square of the length; only the exponential keeps the brackets from
 #   moving.
 #

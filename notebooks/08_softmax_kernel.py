@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The softmax kernel: estimate its weights
 #
-# > **40 minutes.** Needs: the softmax kernel as a Gaussian between two norms (lesson 02), random Fourier features
+# > **35 minutes.** Needs: the softmax kernel as a Gaussian between two norms (lesson 02), random Fourier features
 # > and their variance (lesson 04), attention and its normalised error (lesson 06).
 # >
 # > Afterwards you can estimate the weights of attention with cosines and sines, predict from distances alone how
@@ -86,8 +86,7 @@ with fold("All four estimates"):
 
 # %% [markdown]
 # Away from 0° an estimate may be off by about 1, up or down. Such an error matters little for a large weight. But a
-# small weight drowns in it, and some estimates are even negative. So the estimates are unbiased. But how far off should
-# we expect one to be?
+# small weight drowns in it, and some estimates are even negative. How far off should we expect an estimate to be?
 #
 # ## 2. The error, exactly
 #
@@ -247,16 +246,15 @@ with fold("Negative estimates, and the three keys as the sum of their weights co
 # %% [markdown]
 # More than a third of the estimates are negative, as the formula predicts. A dark column belongs to a long key, because
 # for every query the error contains the factor $e^{\|y_j\|^2/2}$ of its key. A dark row is like our three keys: the sum
-# of its weights is near zero, so that all of them are far too large. **A wrong weight harms one term of a mean, but a
-# denominator near zero multiplies the whole row.** Yet a sum of a thousand weights ought to be safe, if their errors
-# average out. Do they?
+# of its weights is near zero, so that all of them are far too large. **A wrong weight harms one term of a mean, a
+# denominator near zero the whole row.** Yet a sum of a thousand weights ought to be safe, if their errors average out.
+# Do they?
 #
 # ## 4. A denominator near zero
 #
 # The *denominator* of a row is the sum of its weights. Over forty draws of $W$, its relative error is about three times
-# as large as if the errors of its weights were independent, at each of three numbers of directions. The errors average
-# out only in part, because all weights are estimated from the same directions: keys that are near each other get too
-# much weight together, or too little.
+# what independent errors would give. The errors average out only in part, because all weights are estimated from the
+# same directions: keys that are near each other get too much weight together, or too little.
 #
 # Let $\eta_D$ be the relative error of a denominator. As in section 3, we approximate the ratio of an estimated
 # denominator to the exact one by a normal distribution, now with mean 1 and standard deviation $\eta_D$.
@@ -321,8 +319,7 @@ with fold("Denominators with 16, 64 and 256 directions, and which errors go toge
 # - *independent*: queries and keys are drawn independently, as above, of width 8 or 64;
 # - *aligned*: $q = k$, so that each query looks for its own key;
 # - *decoder, 600 steps* and *decoder, 12,000 steps*: the heads of a small decoder that learned to write (lesson 16),
-#   after this many training steps. Each token sees only itself and the tokens before it, and $\operatorname{mean}(V)$
-#   is the mean over these tokens;
+#   after this many training steps. Each token sees only itself and the tokens before it;
 # - *antibody* and *speech*: heads of the two pretrained models of lesson 06.
 #
 # We judge an output by its *normalised error* (lesson 06). Each head gets 512 orthogonal directions (lesson 05).
@@ -611,9 +608,8 @@ with fold("Milliseconds"):
 
 # %% [markdown]
 # **On 2,048 made-up tokens of width 8, a Taylor series with fewer features beats 256 trigonometric features in most
-# draws, and needs no random numbers.** Four times as many trigonometric features draw level with the longest series on
-# aligned tokens, but take several times the milliseconds of exact attention there. So this lesson has found no
-# attention on which they are the method to use.
+# draws, and needs no random numbers.** Four times as many trigonometric features at best draw level, and then take
+# several times the milliseconds of exact attention. So we have found no attention on which they are the method to use.
 #
 # > **Aside.** Some models scale all queries and keys to one length (*QK-norm*, Henry et al., 2020; Peng et al., 2021).
 # > This bounds $r$, but it is another attention than our heads learned; the fold has its errors.
@@ -662,7 +658,7 @@ with fold("Three draws each of 32 and 128 directions"):
 # - The relative error of a weight is $\sqrt{2/m}\, \sinh(r^2/2)$. Look at $r^2$ before you choose features.
 # - Denominators may come near zero. Then the mean squared error of an output is infinite, so report medians.
 # - On these trained heads, 512 directions typically do worse than $\operatorname{mean}(V)$. On made-up tokens of width
-#   8 they are often better, but there a Taylor series is faster, and more accurate, or level if the tokens are aligned.
+#   8 they are often better, but there a Taylor series is faster, and at least as accurate.
 #
 # ## Where it breaks
 #

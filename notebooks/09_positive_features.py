@@ -253,8 +253,8 @@ with fold("Measured and predicted"):
 #
 # ## 4. Heavy-tailed estimates
 #
-# Suppose that somebody who does not know the formula draws 1,000 directions, takes each of them as an estimate of its
-# own, and measures the MSE of a single direction by the mean of these 1,000 squared errors.
+# Suppose that somebody who does not know the formula draws 1,000 directions, takes one estimate from each, and measures
+# the MSE of a single direction by the mean of these squared errors.
 #
 # **Before you run this:** let $\|z\| = 3$, and remember the first figure. Is a typical measured MSE less than a
 # hundredth of the true one, a third of it, or close to it?
@@ -291,14 +291,14 @@ with fold("Three lengths of z, and other directions"):
 # **At large $\|z\|$ an experiment makes a bad estimate look good, because the terms that matter have not been
 # drawn.**
 #
-# How many directions are enough? The density of directions at $z$ is $e^{-\|z\|^2/2}$ times the density at 0, so a
-# typical estimate becomes useful with about $10\, e^{\|z\|^2/2}$ directions, which at $\|z\| = 3$ is 900. For the MSE to
-# fall below that of the answer 0, it takes $e^{\|z\|^2}$ of them, nine times as many there.
+# How many directions are enough? The density of directions at $z$ is $e^{-\|z\|^2/2}$ times the density at 0. With
+# about ten times the inverse, $10\, e^{\|z\|^2/2}$ directions, enough of them are that long, and a typical estimate
+# becomes useful; at $\|z\| = 3$ this is 900. For the MSE to fall below that of the answer 0, it takes $e^{\|z\|^2}$ of
+# them, nine times as many there.
 #
 # > **Aside.** Would better directions help? Orthogonal directions (lesson 05), 64 in 64 dimensions, remove about a
 # > quarter of the MSE at $\|z\| = 1$, but next to nothing at $\|z\| = 3$, where help is needed most. Directions of
-# > fixed norm $\sqrt d$ estimate another kernel, the *regularised softmax* kernel or SMREG. Lesson 15 introduces better
-# > features.
+# > fixed norm estimate another kernel, SMREG; lesson 15 introduces better ones.
 #
 # So at large $\|z\|$ a single weight is out of reach for a few directions. But do we need single weights?
 #
@@ -386,9 +386,8 @@ with fold("Both pairs of keys"):
 # The task can be made easier at no cost. Adding one vector to all keys changes no weight of exact attention, because
 # every score of a query then changes by the same number. We may not move the queries, but we may move the keys by any
 # vector, so we subtract both the mean query and the mean key from all keys. This centres $x + y$ at zero and makes it
-# shorter. Still it stays long: at its median on each of the three kinds, section 4 asks for thousands of directions per
-# weight. The picture shows one row of weights of an antibody head, before and after this shift, with more features than
-# $L/8$.
+# shorter, though by section 4 the median weight of each kind still asks for thousands of directions. The picture shows
+# one row of weights of an antibody head, before and after this shift, with more features than $L/8$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 # q, k and v (heads, inputs, L, d) of each kind, and the mean query and mean key to subtract
@@ -535,10 +534,9 @@ with fold("Every kind of head, with shift and without"):
 
 # %% [markdown]
 # **On trained heads $L/8$ positive features do not explode as cosines do, but on the stored antibody and speech heads
-# they are at best hardly better than $\operatorname{mean}(V)$.** They beat it on seven of the eight decoder heads, and the
-# shift helps them there. With cosines the median is far above 1 on every head, whether the keys are left alone or shifted
-# to the queries. So positive weights cure the failure of lesson 08, although they are not yet accurate. Does anything
-# else do better at the same cost?
+# they are at best hardly better than $\operatorname{mean}(V)$.** They beat it on seven of the eight decoder heads. So
+# positive weights cure the failure of lesson 08, although they are not yet accurate. Does anything else do better at
+# the same cost?
 #
 # ## 7. Rivals at the same cost
 #
@@ -660,9 +658,7 @@ with fold("Milliseconds"):
 
 # %% [markdown]
 # **At the same cost, a window with one mean key for all other keys follows attention more closely than positive
-# features, on all three kinds of head.** In our code the window takes more milliseconds. Taylor features also beat
-# positive ones on antibody and speech heads, at twice the cost on the former. On the decoder heads they fail, as a fold
-# of lesson 10 explains.
+# features, on all three kinds of head.** In our code the window takes more milliseconds. The fold has all rivals.
 #
 # Lesson 14 returns to windows. First we ask what a few features do to a whole model.
 #
@@ -720,11 +716,11 @@ with fold("Four draws each, keys shifted and not, and counts of letters"):
 #
 # ## What failed so far, and why we go on
 #
-# Two methods have failed on these trained heads. Cosines estimate the kernel without bias, but weights can turn negative
-# and a denominator can come near zero, and then the output explodes. Positive features rule this out. What is left is a
-# relative error whose square grows like $e^{\|x + y\|^2}$, and trained queries and keys are too long for it. The two have
-# one thing in common: the model has learned its queries and keys for exact softmax attention, and a few random directions
-# are asked to imitate its weights.
+# Two methods have failed on these trained heads. Cosines estimate the kernel without bias, but weights can turn
+# negative and a denominator can come near zero, and then the output explodes. Positive features rule this out. What is
+# left is a relative error whose square grows like $e^{\|x + y\|^2}$, and trained queries and keys are too long for it.
+# In both, the model has learned its queries and keys for exact softmax attention, and a few random directions are asked
+# to imitate its weights.
 #
 # There are three reasons to go on.
 #
@@ -741,7 +737,7 @@ with fold("Four draws each, keys shifted and not, and counts of letters"):
 #   Directions are drawn from a bell curve centred at 0, but the mean comes from one centred at $x + y$.
 # - The relative variance of a weight is $(e^{\|x + y\|^2} - 1)/m$ for positive features. At large $\|x + y\|$ a typical
 #   estimate is too low.
-# - A vector added to all keys changes no weight: subtract the mean that suits the method.
+# - A vector added to all keys changes no weight. For positive features, subtract the mean query and the mean key.
 # - The deviations of two weights of a query have the covariance $(e^{z_1^\top z_2} - 1)/m$. A factor common to a whole
 #   row cancels.
 # - Outputs of positive features stay in the convex hull of the values. With $L/8$ of them that is hardly better than
@@ -752,8 +748,7 @@ with fold("Four draws each, keys shifted and not, and counts of letters"):
 #
 # - Orthogonal directions do next to nothing at tiny and at large $\|x + y\|$, and directions of fixed norm have a bias
 #   that more of them do not remove.
-# - At small norms Taylor features are better. On the independent tokens of section 7, 1,024 cosines and sines are more
-#   accurate at the median than 1,024 positive features, and nine Taylor features more accurate than either.
+# - At small norms Taylor features are better, and so may be cosines and sines (see the fold of section 7).
 #
 # ## Exercises
 #

@@ -7,10 +7,9 @@
 # > Afterwards you can compute attention in time and memory proportional to the length, say from which length on this
 # > saves anything, apply a padding mask, and explain what the rank of the weights limits and what it does not promise.
 #
-# Attention compares every query with every key, and the time that this takes, proportional to the square of the length,
-# is what makes long texts expensive. But if the kernel of the attention is an inner product of features, we never need
-# to compare the pairs one by one. This lesson shows why, works out how much it saves, and asks which feature maps are
-# worth using.
+# Attention compares every query with every key, in time proportional to the square of the length, which makes long
+# texts expensive. But if the kernel of the attention is an inner product of features, we never need to compare the
+# pairs one by one. This lesson shows why, works out how much it saves, and asks which feature maps are worth using.
 
 # %%
 from functools import partial
@@ -29,9 +28,8 @@ from performer_course.teaching.figures import COLORS, fold, gram, show
 # ## 1. Associativity
 #
 # Let attention take its weights from any kernel $\kappa > 0$. The queries $q_i$ are the rows of $Q$ (L, d), the keys
-# $k_j$ are the rows of $K$ (S, d), and the values $v_j$ are the rows of $V$ (S, e). In self-attention $L = S$. In
-# *cross-attention* the queries come from one sequence and the keys and values from another, so $L$ and $S$ may differ.
-# The output of query $i$ is the weighted mean
+# $k_j$ are the rows of $K$ (S, d), and the values $v_j$ are the rows of $V$ (S, e). In self-attention $L = S$; in
+# cross-attention they may differ. The output of query $i$ is the weighted mean
 #
 # $$o_i = \frac{\sum_{j=1}^S \kappa(q_i, k_j)\, v_j}{\sum_{j=1}^S \kappa(q_i, k_j)}
 # \;\in\; \mathbb{R}^e .$$
@@ -349,10 +347,8 @@ with fold("Milliseconds for one speech head"):
 
 # %% [markdown]
 # **In these heads, trained with softmax, elu + 1 is little better than the mean of all values.** Positive features,
-# which try to be softmax, are no better. At the same cost a window with cluster centres, which lesson 14 builds, has at
-# the median a smaller error than every feature map, on every kind of head. On the decoder heads a bare window has a far
-# smaller one still. In this code, though, the centres take several times the milliseconds of elu + 1 (see the folds).
-# Why does elu + 1 fail? Perhaps its $F$ features are too few.
+# which try to be softmax, are no better. At the same number of multiplications a window with cluster centres (lesson
+# 14) has a smaller median error on every kind of head. Why does elu + 1 fail? Perhaps its $F$ features are too few.
 #
 # ## 4. The rank
 #
@@ -466,8 +462,8 @@ print(f"1e30 and NaN in the padding change less than 1e-12: {max(changes) < 1e-1
 
 # %% [markdown]
 # A key mask is the same for every query. An arbitrary mask of pairs multiplies $\varphi(Q)\varphi(K)^\top$ entry by
-# entry, so that the brackets cannot be moved. A causal mask, which the writer needs, is a happy case between the two:
-# the sums that row $i$ needs grow by only one key per row (lesson 12). So let the writer write with features.
+# entry, so that the brackets cannot be moved. A causal mask, which the writer needs, lies between the two: the sums
+# that row $i$ needs grow by only one key per row (lesson 12). So let the writer write with features.
 #
 # ## 6. Back to the writer
 #
@@ -513,8 +509,8 @@ with fold("The mean of the values, Taylor features, and letters counted"):
 # %% [markdown]
 # **With elu + 1 for its attention, the writer needs more bits per character than counting letters does, and hardly
 # fewer than with the mean of the values.** But elu + 1 never tried to be softmax. The features of lesson 09 did, and
-# with them the writer failed too. Could a formula have warned us, before we let it write? Lesson 11 looks for one.
-# First it must keep the features, which are exponentials, from overflowing.
+# with them the writer failed too. Could a formula have warned us? Lesson 11 looks for one, but first keeps the
+# features, which are exponentials, from overflowing.
 #
 # ## Take away
 #
@@ -523,7 +519,6 @@ with fold("The mean of the values, Taylor features, and letters counted"):
 # - The time is linear in the length. The counts of multiplications cross at $L = 2m$, or at $4m$ with a causal mask,
 #   and below that length exact attention is cheaper.
 # - In the heads of section 3, trained with softmax, elu + 1 is little better than $\operatorname{mean}(V)$.
-# - Without a causal mask, Taylor features of degree 1 and centred keys have the denominator $L$ (a fold of section 3).
 # - Without a causal mask, the rank of the weights from $F$ features is at most $F$: an upper limit, not a promise.
 # - A padding mask acts on $\varphi(K)$.
 #
@@ -547,8 +542,6 @@ with fold("The mean of the values, Taylor features, and letters counted"):
 # - [Rabe & Staats (2021)](references.md#rabe-2021). Exact attention in blocks.
 # - [Dao et al. (2022)](references.md#dao-2022). FlashAttention.
 # - [Alman & Song (2023)](references.md#alman-2023). For arbitrary queries and keys, fast and accurate attention
-#   probably does not exist. With $d$ of the order of $\ln L$ and entries from the order of $(\ln L)^{1/4}$ on, no
-#   method whose error falls like a power of $1/L$ has time $L^{2 - \delta}$, $\delta > 0$, if a common conjecture
-#   holds; they divide scores by $d$.
+#   probably does not exist.
 # - [Eckart & Young (1936)](references.md#eckart-1936). The best approximation of a given rank.
 # - A crossover on a GPU, at about $18\, d \ln d$ tokens: huggingface/transformers, issue 7675.

@@ -5,17 +5,16 @@
 # > (linear attention).
 # >
 # > Afterwards you can say what a small constant added to the features does, write linear attention that stays finite at
-# > any norm without one, predict its error for short tokens, and measure the error on a sample where the tokens are not
-# > short.
+# > any norm without one, predict its error for short tokens, and measure it on a sample for all others.
 #
-# Linear attention is one line of code (lesson 10), and it easily goes wrong in two places: where somebody adds a small
-# constant "for stability", and where the norms are larger than in any test. Both problems have the same cause: features
-# are exponentials, and an exponential can *overflow*, which means that it exceeds the largest floating-point number and
-# becomes infinity, or *underflow*, which means that it is rounded to zero. An algorithm whose result is not spoilt by
-# rounding is called *numerically stable*, and the cure here is logarithms.
+# Somebody added a small constant to linear attention "for stability", and asked why the error was then about three
+# quarters of the output itself. Behind this riddle is a simple fact: features are exponentials, and an exponential can
+# *overflow*, which means that it exceeds the largest floating-point number and becomes infinity, or *underflow*, which
+# means that it is rounded to zero. An algorithm whose result is not spoilt by rounding is called *numerically stable*,
+# and the cure here is logarithms.
 #
-# A finite result can still be a bad one. Can we know its error in advance? We shall find a rule that is right for short
-# tokens, and that fails where we need it most, on trained heads.
+# A finite result can still be a bad one. Can we know its error in advance? For short tokens there is a rule. It fails
+# where we need it most, on trained heads, and there a small sample has to do.
 
 # %%
 import matplotlib.pyplot as plt
@@ -39,14 +38,12 @@ from performer_course.teaching.figures import COLORS, compared, fold, show, tren
 # + \varepsilon\, \mathbf{1}^\top\varphi(k') + \varepsilon^2 m .$$
 #
 # Only the first term pairs this query with this key. Where the features are smaller than $\varepsilon$, the last term
-# is the largest, and it is the same for all keys. The program below first divides features by their largest, which
-# cancels.
+# is the largest, and it is the same for all keys.
 #
 # We try several values of $\varepsilon$ in two settings, an *easy* one with short tokens and a *hard* one with long
-# ones. Somebody ran the hard setting with $\varepsilon = 10^{-4}$ and asked why the mean absolute error was 73 % of the
-# mean absolute output. By lesson 09 a weight estimated with independent directions has the relative variance
-# $(e^{\|z\|^2} - 1)/m$ with $z = q' + k'$, and in the hard setting $\|z\|^2$ is about 23 on average, far too long for
-# $m = 1{,}024$.
+# ones. The riddle is the hard one, with $\varepsilon = 10^{-4}$: there the mean absolute error was 73 % of the mean
+# absolute output. By lesson 09 a weight estimated with independent directions has the relative variance $(e^{\|z\|^2} -
+# 1)/m$ with $z = q' + k'$, and in the hard setting $\|z\|^2$ is about 23 on average, far too large for $m = 1{,}024$.
 #
 # **Before you run this:** in the hard setting, will the error with $\varepsilon = 10^{-9}$ be smaller than with
 # $10^{-4}$, the same, or larger?
@@ -162,7 +159,7 @@ for row in zip(lengths, exact, plain, logarithm - exact, strict=True):
 # The plain estimate first comes out as 0 at length 15, where the exact value is about $e^{-225}$.
 
 # %% [markdown]
-# **With logarithms the error of this estimate is the same at every length, up to rounding.** One sum is safe now. But
+# **With logarithms the error of this estimate is the same at every length, up to rounding.** One sum is safe. But
 # attention is a ratio of many.
 #
 # ## 3. A stable form of linear attention
@@ -240,36 +237,44 @@ with fold("Smallest denominators at three scales, and what rounding leaves of a 
     print("seven significant digits of it, so only about four of the feature are correct.")
 
 # %% [markdown]
-# (On rounding, and the *condition number* of $e^h$, see the fold.) A finite output need not be accurate, because an
-# estimate from $m$ directions has an error. How large is it?
+# A finite output need not be accurate, because an estimate from $m$ directions has an error. How large is it?
 #
 # ## 4. Predicting the error of an output
 #
-# If you skip the derivation, take its last line. Write the estimated weight of a pair as its exact weight times $1 +
-# \eta_{ij}$, and let $z_j = q_i' + k_j'$. By lesson 09, with independent directions, the errors of one query's weights
-# have mean 0 and the covariance $(e^{z_j^\top z_l} - 1)/m$. But we want the error of an output, which is a ratio. If
-# $A_{ij}$ are the exact weights, divided by the sum of their row, then to first order in the $\eta_{ij}$
+# By lesson 09, with independent directions, the relative errors of one query's weights have mean 0, and those of keys
+# $j$ and $l$ have the covariance $(e^{z_j^\top z_l} - 1)/m$ with $z_j = q' + k_j'$. If the tokens are *short*, this is
+# about
 #
-# $$\hat o_i \approx o_i + \sum_j A_{ij}\, \eta_{ij}\, (v_j - o_i) , \qquad \sum_j A_{ij} (v_j - o_i) = 0 ,$$
+# $$\tfrac1m\, z_j^\top z_l = \tfrac1m \bigl(\|q'\|^2 + q'^\top k_l' + k_j'^\top q' + k_j'^\top k_l'\bigr) .$$
 #
-# so an error that all keys share drops out. Now let the tokens be *short*, so that $A_{ij} \approx 1/S$, let the values
-# have variance 1, drawn independently of the keys, and let the keys have mean zero. The covariance is then about
+# But an output is a ratio, so an error that all keys share drops out of it.
 #
-# $$\tfrac1m\, z_j^\top z_l = \tfrac1m \bigl(\|q_i'\|^2 + q_i'^\top k_l' + k_j'^\top q_i' + k_j'^\top k_l'\bigr) .$$
+# **Before you read on:** which of the four terms can then still disturb an output?
+
+# %% [markdown] tags=["answer"]
+# Only the last, the keys' part: each of the others is the same for all $j$ or for all $l$.
 #
-# Each of the first three terms is the same for all $j$ or for all $l$, and drops out as well. Of the last, the keys'
-# part, only the terms with $j = l$ add up. The baseline $\operatorname{mean}(V)$ has equal weights where softmax has
-# about $(1 + t_{ij} - \bar t_i)/S$, with the scores $t = q^\top k/\sqrt d$. So, where a bar denotes the mean,
+# In full: write the estimated weight of a pair as its exact weight times $1 + \eta_{ij}$. If $A_{ij}$ are the exact
+# weights, divided by the sum of their row, then to first order in the $\eta_{ij}$
 #
-# $$\text{error of features} \approx \frac{1}{S^2} \sum_{j=1}^S \frac{\|k_j'\|^2}{m}
-# = \frac{\overline{\|k'\|^2}}{mS} , \qquad
-# \text{error of mean}(V) \approx \frac{1}{S^2} \sum_{j=1}^S (t_{ij} - \bar t_i)^2 = \frac{\operatorname{Var}(t)}{S} ,$$
+# $$\hat o_i \approx o_i + \sum_j A_{ij}\, \eta_{ij}\, (v_j - o_i) , \qquad \sum_j A_{ij} (v_j - o_i) = 0 .$$
 #
-# $$\text{normalised error} = \frac{\text{error of features}}{\text{error of mean}(V)} \;\approx\;
-# \frac{\overline{\|k'\|^2}}{m \operatorname{Var}(t)} .$$
+# Tokens are short, so with $S$ keys $A_{ij} \approx 1/S$. Let the values have variance 1, drawn independently of the keys, and let
+# the keys have mean zero. Then of the keys' part only the terms with $j = l$ add up. The baseline
+# $\operatorname{mean}(V)$ has equal weights where softmax has about $(1 + t_{ij} - \bar t_i)/S$, with the scores
+# $t = q^\top k/\sqrt d$. So
 #
-# If queries are as long as keys, this is half of the relative variance of a weight, over $\operatorname{Var}(t)$: the
-# query's half has cancelled.
+# $$\text{error of features} \approx \frac{1}{S^2} \sum_{j=1}^S \frac{\|k_j'\|^2}{m} , \qquad
+# \text{error of mean}(V) \approx \frac{1}{S^2} \sum_{j=1}^S (t_{ij} - \bar t_i)^2 ,$$
+#
+# and the normalised error is the first divided by the second.
+
+# %% [markdown]
+# What is left is a rule for short tokens, where a bar denotes the mean over the keys:
+#
+# $$\text{normalised error} \;\approx\; \frac{\overline{\|k'\|^2}}{m \operatorname{Var}(t)} .$$
+#
+# Where queries are as long as keys, the numerator is half of a weight's relative variance, which the figure uses.
 #
 # How far does the rule reach? We try it with $m = L/4$ directions on *independent* heads, made up at seven scales
 # ($d = 8$), on *aligned* ones, made up with $q = k$, and on trained heads with shifted keys (lesson 09): the *decoder*
@@ -409,29 +414,35 @@ with fold("Predicted and measured errors, and the largest scores"):
 
 # %% [markdown]
 # **On these made-up tokens ($d = 8$) with a relative variance below a tenth the rule is right within a factor of two;
-# on every trained head it says nothing.** On all the made-up heads Taylor features of degree 2 are closer.
+# on every trained head it says nothing.**
 #
 # Why does the rule fail there? By lesson 09 the weight of a pair with the score $t > 0$ has a relative variance of at
 # least $(e^{4t} - 1)/m$. In the median trained head of each kind the largest score is above 6, where that is more than
-# $10^{10}/m$. An output needs fewer directions than a weight, but the rule does not know how many. So on trained heads
-# we have to measure. Can we do it cheaply?
+# $10^{10}/m$. An output needs fewer directions than a weight, but the rule does not know how many. So we have to
+# measure. Can we do it cheaply?
 #
 # ## 5. Measuring the error on a sample
 #
-# Are a sample of 64 queries and four draws of directions enough? On the antibody heads, each on two chains, and on the
-# speech heads, again with $m = L/4$, we compare their normalised error with that of all queries and many other draws,
-# in twenty samples (the fold below). **A sample of 64 queries and four draws tells roughly what features are worth on a
-# head.** In these samples it gave their error within a factor of two.
-#
-# And what are they worth? The rival is a window of half of all keys, which costs the same, alone and with one mean key
-# for all keys outside it (lesson 14).
-#
-# **Before you run this:** look again at the errors in the figure of section 4. On how many of these eight heads will
-# $L/4$ features be closer to attention than an equally expensive window: on hardly any, on about half, or on most of
-# them?
+# You need not run the whole head. Take 64 of its queries and four draws of directions, here on an antibody head ($m =
+# L/4$):
+
+# %%
+q, k, v = (a[0] for a in HEADS["antibody"])
+some = np.random.default_rng(0).choice(len(q), 64, replace=False)
+exact = attention.softmax_attention(q[some], k, v)
+found = []
+for draw in range(4):
+    W = projections.iid(np.random.default_rng(2100 + draw), len(k) // 4, 64)
+    estimate = attention.favor_attention(q[some], k, v, W)
+    found.append(compare.normalised_error(estimate, exact, v))
+print(f"normalised error on a sample: {np.mean(found):.2f}, where mean(V) has 1")
+
+# %% [markdown]
+# May we trust so small a sample? We compare twenty with all queries and many more draws, on every antibody and speech
+# head.
 
 
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def mean_error(outputs, exact, v, rows=slice(None)):
     errors = [compare.normalised_error(o[:, rows], exact[:, rows], v) for o in outputs]
     return np.mean(errors, axis=0)
@@ -474,18 +485,17 @@ with fold("Errors and ratios on every head, and the bench on the antibody heads"
         print(f"{name:26}{np.median(errors):12.2f}", end="")
         print(f"{(errors < drawn['antibody']).sum():10d} times of 12")
 
-# %% [markdown] tags=["answer"]
-# On hardly any: on one of the eight, an antibody head, and on both of its chains. With one mean key the window is
-# closer on all eight.
-
 # %% [markdown]
-# The result is now finite at any norm. But on these antibody and speech heads the untuned features are rarely better
-# than $\operatorname{mean}(V)$. What do the norms say of the writer?
+# **On these heads, samples of 64 queries and four draws gave the error of features within a factor of two.**
+#
+# And what are they worth here? On these antibody and speech heads the untuned features are rarely better than
+# $\operatorname{mean}(V)$; a window with one mean key, which lesson 14 builds, is closer on all of them. What do the
+# norms say about the writer?
 #
 # ## 6. Back to the writer
 #
-# The writer (lesson 06) failed with positive features. Does the formula of section 1 say so beforehand? While it reads
-# with exact attention, we note $\|z\|^2$ for each query and each key that the query may see.
+# The writer (lesson 06) failed with positive features. Would the formula for a weight's variance have said so? While it
+# reads with exact attention, we note $\|z\|^2$ for each query and each key that the query may see.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 params, squares = writer.load(), []
@@ -540,17 +550,13 @@ with fold("Each head, what the formula asks for, and three draws"):
 # ## Take away
 #
 # - Where features are smaller than an added $\varepsilon$, attention becomes $\operatorname{mean}(V)$.
-# - Keep logarithms, and subtract a maximum for each feature (log-sum-exp). Then the denominator is at least 1 at any
-#   norm, and nothing has to be added.
+# - Keep logarithms, and subtract a maximum for each feature. Then the denominator is at least 1 at any norm.
 # - For short tokens the normalised error is about the keys' part of the relative variance, $\overline{\|k'\|^2}/m$,
-#   over $\operatorname{Var}(t)$; where queries are as long as keys, half of the relative variance over
-#   $\operatorname{Var}(t)$. Trained tokens are not short, so measure.
+#   over $\operatorname{Var}(t)$. Trained tokens are not short, so measure.
 #
 # ## Where it breaks
 #
 # - The denominator is at least 1 because the features are positive. Features of both signs have no such bound.
-# - Half of the relative variance, as in the figure, is right only where queries are as long as keys. The keys' part
-#   stays right.
 # - The rule does not know the values. If they are exactly uncorrelated with the keys, for example because every key $k$
 #   has a partner $-k$ with the same value, $\operatorname{mean}(V)$ is nearly exact, and the normalised error is ten
 #   times the prediction, or more.

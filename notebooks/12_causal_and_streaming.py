@@ -154,21 +154,22 @@ with fold("Multiplications per token, in chunks of four sizes"):
     print(f"exact attention, 65,536 tokens and half of them seen: {65_536 * (64 + 64) // 2:,d}")
 
 # %% [markdown]
-# **A row reads all earlier chunks through one matrix, whose size does not depend on the length of the text.** The
-# masked table of all pairs has full rank, because a triangular matrix with a positive diagonal can be inverted. What
-# stays low, at most $F$, is the rank of every block of rows from a cut on and of keys before that cut: all that later
-# rows read of the earlier keys has passed through $P$, which has $F$ rows.
+# **A row reads all earlier chunks through one matrix, whose size does not depend on the length of the text.** All that
+# later rows read of the earlier keys has passed through $P$, which has $F$ rows. So a block of the masked table, with
+# the rows from a cut on and the keys before it, has at most rank $F$, although the whole table has full rank (see the
+# fold).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 full, causal = to_host(phi_q @ xp.matrix_transpose(phi_k)), to_host(A)
 rank = np.linalg.matrix_rank
 with fold("The rank of the masked table, and of three blocks below its diagonal"):
-    print(f"rank of the table: {rank(full)}; with the mask: {rank(causal)}")
+    print(f"rank of the table: {rank(full)}; with the mask, a triangle with a positive diagonal,")
+    print(f"which can be inverted: {rank(causal)}")
     for cut in (16, 128, 240):
         print(f"masked, rows from {cut:3d} on and keys before: rank {rank(causal[cut:, :cut])}")
 
 # %% [markdown]
-# So the past is a matrix of $F$ rows. How short may a chunk be?
+# How short may a chunk be?
 #
 # ## 3. Chunks of one token: a recurrence
 #
@@ -337,8 +338,8 @@ with fold("Sums and ranks"):
 # ## 5. An information leak from the future
 #
 # The obvious remedy for overflow is to subtract one maximum $\mu$ of $\omega_f^\top k_j'$ over *all* keys and features.
-# In exact arithmetic $e^{-\mu}$ cancels, unless an $\varepsilon$ was added (lesson 11). But on a computer, one late key
-# makes $\mu$ large and all features of the earlier keys small.
+# In exact arithmetic $e^{-\mu}$ cancels, unless an $\varepsilon$ was added (lesson 11). But in floating-point
+# arithmetic, one late key makes $\mu$ large and all features of the earlier keys small.
 #
 # To test for this, we take 64 normal tokens in float32 and change only the *last* key. If an earlier row changes,
 # information *leaks* from the future.
@@ -415,8 +416,7 @@ with fold("Largest changes of an earlier row, for five programs and four last ke
 # the model meets rows that it was not trained on.
 #
 # The remedy is the maximum that the state keeps, one per feature, over the keys *so far*. Test your own code in the
-# same way, and with extreme keys: at norms 10 and 30 the program without $\varepsilon$ would have passed. Now that the
-# state is safe, is it worth having?
+# same way, and with extreme keys. Now that the state is safe, is it worth having?
 #
 # ## 6. Decoding with a KV cache or with a state
 #
@@ -436,8 +436,7 @@ show(
 
 # %% [markdown]
 # **A step with a cache reads all that was written so far, and a step with a state reads as much as at the first
-# token.** Cache and state are equal in size at $n^* = m (e + 2)/(d + e)$ tokens, about $m/2$ where $d = e$. There they
-# take equally many multiplications at about five times that length.
+# token.** Cache and state are equal in size at $n^* = m (e + 2)/(d + e)$ tokens, about $m/2$ where $d = e$.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -537,7 +536,7 @@ with fold("Sizes and milliseconds at seven lengths"):
 #
 # A cache forgets nothing, and a state of fixed size must. Take the simplest one, the sum $S = \sum_j k_j v_j^\top$,
 # with $n$ keys of length 1 in independent random directions and independent values of mean zero and equal mean square.
-# The sum is an *associative memory*: it is addressed by a key and answers with a value. Ask it for one that it holds:
+# The sum is an *associative memory*: it is addressed by a key and answers with a value. Ask for one that it holds:
 #
 # $$S^\top k_i = v_i + \sum_{j \ne i} (k_j^\top k_i)\, v_j , \qquad
 # \frac{\mathbb{E}\, \|S^\top k_i - v_i\|^2}{\mathbb{E}\, \|v_i\|^2} = \frac{n - 1}{d} .$$
@@ -679,9 +678,8 @@ with fold("Errors of recall as they are, with the best factor, and with the best
 # %% [markdown]
 # With 128 keys and values of 8 numbers this state is 13 times as large as the cache. **The more random facts a state of
 # fixed size that only adds holds, the worse it recalls each of them.** More positive features help slowly: at 128 keys
-# sixteen times as many do not halve the error, with the best of five $\beta$ and the best factor for each. As many
-# waves, the cosines and sines of lesson 08, nearly remove it if they are summed without a denominator. They are bad at
-# small weights, but the right key has the largest; lesson 21 explains the rest.
+# sixteen times as many do not halve the error. Here as many waves, the cosines and sines of lesson 08, do far better
+# (lesson 21).
 #
 # To look up single facts among few keys, use a cache; use a state when a text takes far more memory and only its gist
 # is needed. Lesson 20 builds states that forget on purpose, and states that correct themselves. And our writer? Does it
@@ -730,9 +728,9 @@ with fold("Three draws, and the size of a cache"):
     print(f"a cache of {absorbed[0]} characters: {absorbed[0] * 32:,} numbers per head")
 
 # %% [markdown]
-# **From its states the writer writes the same text as in one pass, in all three draws, and the states do not grow.** It
-# is still a bad text, from parameters learned with exact attention. What if a model learned with features from the
-# start, and its state could forget? Lesson 13 tries both.
+# **From its states the writer writes the same text as in one pass, in all three draws, and the states do not grow.**
+# The text is still bad: its parameters were learned with exact attention. What if a model learned with features, and
+# its state could forget? Lesson 13 tries both.
 #
 # ## Take away
 #

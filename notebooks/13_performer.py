@@ -10,8 +10,8 @@
 # Since lesson 08 we have taken a trained writer, replaced its attention, and seen it fail. Its queries and keys were
 # made for exact weights, and features that are cheap enough cannot reproduce those weights. In this lesson we stop
 # asking for that. A *Performer* is a transformer whose attention is *FAVOR+* (fast attention via positive orthogonal
-# random features), and nothing says that it must have learned with any other attention. We assemble one, train it with
-# its features, find out what it still lacks, and repair that with one line.
+# random features), and it need not have learned with any other. We assemble one, train it with its features, find out
+# what it still lacks, and repair that with one line.
 
 # %%
 import csv
@@ -99,7 +99,6 @@ print(f"state of a head: {M} × {D + 1} = {M * (D + 1):,} numbers")
 # Lesson 09 put 64 positive features into the writer that had learned with exact attention, and it needed more bits than
 # a table of letter frequencies. The writer of section 1 has the same size, saw the same texts for as many steps, and
 # had features all along. At every step its $W$ was drawn anew, so that it could not rely on the errors of any one draw.
-# Lesson 09 also shifted the keys, and had another draw of $W$.
 #
 # **Before you run this:** will it need more than the 4.4 bits of letter frequencies, or fewer? Think of what training
 # can change, and of what it cannot.
@@ -226,13 +225,14 @@ with fold("Each head: effective number of keys, and weight on the last eight cha
     print(", ".join(f"{x:.1f}" for x in sharp[0]))
 
 # %% [markdown] tags=["answer"]
-# It is about ten. The queries and keys of this writer are as sharp as before: with the exact kernel they would pick about
-# four. The features blunt them.
+# It is about ten. The queries and keys of this writer are nearly as sharp as before: with the exact kernel they would
+# pick about four. The features blunt them.
 
 # %% [markdown]
 # **In the first block of the writer, heads that were trained with features spread their weight over about ten
 # characters, where exact attention picks about three.** The state is a sum that never forgets. Neither does a cache,
-# but the sharp kernel of exact attention ignores what is old, and one that features have blunted cannot.
+# but in this block the sharp kernel of exact attention ignores most of what is old, and one that features have blunted
+# cannot.
 #
 # ## 4. One line for forgetting
 #
@@ -248,14 +248,7 @@ with fold("Each head: effective number of keys, and weight on the last eight cha
 # halved: about one, ten or a hundred?
 
 
-# %% tags=["answer"]
-def forgetting_step(q, k, v, a, state):  # all heads; ELU + 1 (lesson 10) instead of random features
-    state *= np.exp(-a)[:, None, None]  # the one new line
-    state += features.elu_plus_one(k)[:, :, None] * np.c_[v, np.ones(HEADS)][:, None]
-    sums = (features.elu_plus_one(q)[:, None] @ state)[:, 0]
-    return sums[:, :D] / sums[:, D:]
-
-
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def of_decay(q, k, layer):  # all tokens at once, quadratic; AGO[i, j] = i − j
     a, L = np.logaddexp(0, layer["decay"])[:, None, None], q.shape[-2]  # ln(1 + eˣ), positive
     return features.elu_plus_one(q) @ features.elu_plus_one(k).mT * np.exp(-a * AGO[:L, :L])
@@ -266,6 +259,15 @@ def forgetting(q, k, v, layer, *, causal, key_mask):
     return A @ v / A.sum(axis=-1, keepdims=True)
 
 
+# %% tags=["answer"]
+def forgetting_step(q, k, v, a, state):  # all heads; ELU + 1 (lesson 10) instead of random features
+    state *= np.exp(-a)[:, None, None]  # the one new line
+    state += features.elu_plus_one(k)[:, :, None] * np.c_[v, np.ones(HEADS)][:, None]
+    sums = (features.elu_plus_one(q)[:, None] @ state)[:, 0]
+    return sums[:, :D] / sums[:, D:]
+
+
+# forgetting, folded above, does the same for all tokens at once
 forgetful = writer.load("ELU + 1, forgets")
 a = np.logaddexp(0, forgetful["decay"])  # (blocks, heads)
 for rate in a[1]:
@@ -328,12 +330,10 @@ with fold(
 # %% [markdown]
 # **In the writer, linear attention with a state that forgets needs as few bits as exact attention, with a distance
 # penalty or without.** The difference from exact attention is about as large as its standard error, and with 64
-# positive features and a decay it is as small. So the Performer has caught up, and its memory does not grow. The
-# newer models of lesson 20 also let their state forget, by a decay or by gates.
+# positive features and a decay it is as small. So the Performer has caught up, and its memory does not grow.
 #
-# We should say just as plainly that this writer needs only the last few characters of what it reads. Exact attention to
-# the last 16 alone is about as good, and counts after six letters need fewer bits than any of these writers. So what
-# does the state buy?
+# But this writer needs only the last few characters of what it reads. Exact attention to the last 16 alone is about as
+# good, and counts after six letters need fewer bits than any of these writers. So what does the state buy?
 #
 # ## 5. What it costs
 #
@@ -376,8 +376,8 @@ for name, run in times.items():
 
 # %% [markdown]
 # **With a state, neither the memory nor the time per character grows with the text.** At the 256 characters that our
-# writer reads this gains no time, because an update takes more small NumPy calls than a short cache does. For a long
-# text it is what makes the text affordable.
+# writer reads this gains no time, because an update takes more small NumPy calls than a short cache does. It is what
+# makes a long text affordable.
 #
 # ## 6. Train your own
 #
@@ -446,8 +446,8 @@ if HAS_JAX:
 #
 # ## Where it breaks
 #
-# - Everything here is one model of some hundred thousand parameters, which can predict a character from the last dozen.
-#   Lesson 22 has a model in which distant tokens matter, and lesson 21 measures what a state can hold.
+# - Everything here is one model of about a hundred thousand parameters, which can predict a character from the last
+#   dozen. Lesson 22 has a model in which distant tokens matter, and lesson 21 measures what a state can hold.
 # - A decay forgets by age alone, whatever the token was. Gates and the delta rule (lesson 20) choose.
 #
 # ## Exercises

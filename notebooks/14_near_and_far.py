@@ -89,9 +89,8 @@ for kind, cases in CASES.items():
     equal[kind] = held(0 * q, 0 * k, CAUSAL[kind])[0]  # if all weights were equal
 
 # %% [markdown]
-# **Before you run this:** take a quarter of the keys of a query, once those that are nearest in the text, once those
-# with the largest weights. On how many of the heads does the nearest quarter hold more weight than the heaviest: on
-# all, on some, or on none?
+# **Before you run this:** suppose that a head ignores positions, and finds the keys that it needs anywhere in the text.
+# How much of its weight does the nearest quarter of the keys then hold, on average: a sixteenth, a quarter or half?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(12.5, 4.6), sharey=True)
@@ -148,11 +147,10 @@ with fold("Every kind of head, and how its heads are averaged"):
     print(f"Taylor features up to degree 2 at d = 64, for each centre: {66 * 65 // 2:,}")
 
 # %% [markdown] tags=["answer"]
-# On none, because no other quarter of the keys can hold more weight than the heaviest.
+# A quarter, about as the dotted line says, because then any quarter of the keys is as good as any other.
 
 # %% [markdown]
-# At a quarter of the keys every solid curve is above the dotted one for equal weights, some only just, and below the
-# dashed one of its head.
+# Trained heads do not ignore them: at a quarter of the keys every solid curve is above the dotted one, some only just.
 #
 # **In all 16 heads the heaviest quarter of the keys holds more than half of the weight, but in five of them the nearest
 # quarter does not.** One of the two speech heads attends locally, and the other to distant tokens. So the nearest keys
@@ -279,7 +277,7 @@ print("largest difference from the package below 1e-12:", bool(np.abs(gap).max()
 far = ~window_of(1500, 23)
 mean_weight, exact_weight = ((np.exp(q @ c.T / 8) * far).sum(axis=1) for c in (mean_key, k))
 part = np.median(mean_weight / exact_weight)
-print(f"second speech head, median query: {part:.2f} of the exact far weight")
+print(f"second speech head, 23 keys on each side, median query: {part:.2f} of the exact far weight")
 
 # %% [markdown] tags=["answer"]
 # Too small, on this head about half of what it should be.
@@ -333,8 +331,7 @@ with fold("The errors with a mean key, all texts of the decoder, and the far wei
 
 # %% [markdown]
 # **With these windows one mean key in the denominator lowers the error in all 46 cases, in each to below that of
-# $\operatorname{mean}(V)$.** Keep the scope in mind: these heads belong to two encoders and a small decoder, and among
-# all pairs of a decoder head and a text there is one exception.
+# $\operatorname{mean}(V)$.** On all texts of the decoder there is one exception (see the fold).
 #
 # > **Aside: two denominators.** The FMMformer of [Nguyen et al. (2021)](references.md#nguyen-2021) adds the outputs of
 # > a window and of a far field, each with its own denominator, with positive weights, trained and the same for all
@@ -393,9 +390,8 @@ show(
 #
 # Each method gets the same number of multiplications, a quarter of exact attention's, and a sixteenth on the speech
 # recording. So a summary is paid for with keys of the window: a mean key costs least, a centre more, and a feature
-# most. What can be chosen is chosen on other text, and for the single speech recording on its first ten seconds; the
-# methods are judged on all thirty. The features are FAVOR+ after a shift of all keys by $-(\bar q + \bar k)$, which
-# changes no weight of the softmax and makes the variance smaller (lesson 09).
+# most. What can be chosen is chosen on other text, for the speech recording on the first ten of its thirty seconds. The
+# features are FAVOR+ with shifted keys (lesson 09).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 COST = {"antibody": 1 / 4, "speech": 1 / 16, "decoder": 1 / 4}
@@ -576,9 +572,9 @@ with fold("Every method and kind of head, what each costs, and the starts of k-m
 # Centres beat the mean key on the encoder heads that attend least locally, but they suit only keys like those on which
 # they were found: on the local speech head, centres from ten seconds do worse than the mean key.
 #
-# On the decoder a quarter of the work buys only four keys. There the plain window often wins, and a mean key in place
-# of the fourth key more often harms than helps. So no summary is always best, but the crude one beats features in every
-# case. Is there a head on which it fails?
+# On the decoder a quarter of the work buys only four keys, and in place of the fourth a mean key more often harms than
+# helps. So no summary is always best, but the crude one beats features in every case. Is there a head on which it
+# fails?
 
 # %% [markdown]
 # ## 5. Sink tokens
@@ -630,8 +626,9 @@ print(f"output of the window over the exact one, median length: {np.median(lengt
 # $$\text{near}_i \approx \frac{o_i}{1 - p} , \qquad \frac{\|\text{near}_i - o_i\|^2}{\|o_i\|^2} \approx
 # \Bigl(\frac{p}{1 - p}\Bigr)^2 .$$
 #
-# The remedy is to add the first few keys to $N_i$, for every row $i$: they get their exact weights in the same
-# denominator. A decoder then stores only the window and the sinks, whatever the length of the text.
+# As long as $\operatorname{mean}(V)$ is short beside the output, the second ratio is the normalised error. The remedy
+# is to add the first few keys to $N_i$, for every row $i$: they get their exact weights in the same denominator. A
+# decoder then stores only the window and the sinks, whatever the length of the text.
 
 # %%
 near = (window_of(1024, 30) | (np.arange(1024) < 1)) & np.tri(1024, dtype=bool)
@@ -768,10 +765,10 @@ with fold("Every method, in milliseconds"):
 # attention's multiplications and saves hardly any time.** It has to find the nearest centre of each key, and to sum the
 # keys on both sides of each window chunk by chunk. A window, with or without sinks or a mean key, saves time, although
 # less than its multiplications promise. Features alone are fastest but, as section 4 shows, their median error is above
-# that of $\operatorname{mean}(V)$ on all three kinds of heads. Lesson 09 gave the decoder heads twice as many.
+# that of $\operatorname{mean}(V)$ on all three kinds of heads, with the few features of this budget.
 #
-# All this depends on the length, the processor and the library, so time a method on your own machine, beside the
-# fastest exact attention there. And all this was about heads. What does a window do to a whole model?
+# All this depends on the length and the machine, so time a method on your own, beside the fastest exact attention
+# there. And all this was about heads. What does a window do to a whole model?
 
 # %% [markdown]
 # ## 7. Back to the writer
@@ -816,15 +813,14 @@ with fold("Every width, and a mean key"):
 
 # %% [markdown]
 # **Swapped in without training, a window of 16 keys costs this writer, on its test text, less than a hundredth of a bit
-# per character.** Its memory stays at 16 keys per head and block, however long the text. Put plainly: this model hardly
-# needs more than the last dozen letters, so a window is all it needs. That says nothing about models that use distant
-# tokens. Lesson 22 has one, and asks what a window takes from it.
+# per character.** Its memory stays at 16 keys per head and block, however long the text. This model hardly needs more
+# than the last dozen letters. That says nothing about models that use distant tokens. Lesson 22 has one, and asks what
+# a window takes from it.
 #
 # ## Take away
 #
 # - If you remember one method for a head, let it be a window and one mean key in the same denominator, with the first
-#   few keys exact if the head puts weight on them. In a whole model, measure before you keep the mean key: it helps
-#   those of lessons 17 and 18, and harms that of lesson 22.
+#   few keys exact if the head puts weight on them. In a whole model, measure before you keep the mean key.
 # - A window alone forces every query to take what is nearby. With a quarter of the keys that is worse than
 #   $\operatorname{mean}(V)$ on four of six antibody heads.
 # - Added to the same window, one mean key helped in all 46 cases. At the same cost drawn features do worse in all 46,

@@ -8,14 +8,13 @@
 # > method, measure what is lost on text and on a task that needs distant tokens, and decide how much of it to convert.
 #
 # For the writer of lesson 14 a window was enough, because it hardly needs more than the last dozen letters. What does a
-# window take from a model that uses distant tokens? The common advice for such a model is to *fine-tune* it, that is,
-# to train it a little further with cheaper attention, and see. We measure first: can all of its attention be replaced,
-# and if not, how much?
+# window take from a model that uses distant tokens? The common advice is to *fine-tune* such a model, that is, to train
+# it a little further with cheaper attention. We measure first: can all of its attention be replaced, and if not, how
+# much?
 #
 # The model is SmolLM2-135M-Instruct (Allal et al., 2025), a decoder of 135 million parameters, rounded to about four
 # bits each in a file of 98 MB. You do not need this file: every result that takes the whole model is stored in
-# `notebooks/data`, where `python -m tools.record.language` wrote it. If you do fetch the model, by
-# `make model MODEL=language`, `performer_course.models.language` reads it without a framework.
+# `notebooks/data`. (`make model MODEL=language` fetches it.)
 
 # %% tags=["methods"]
 import csv
@@ -179,9 +178,9 @@ with fold("Short values, and where they are"):
 # weighted mean of the other values.
 
 # %% [markdown]
-# There are three bands. In layers 0 to 2 the first token gets almost no weight. In layers 3 to 10 much of the weight is
-# on keys with short values: common tokens, such as spaces, commas and some occurrences of "the", many of them far back.
-# From layer 12 on the first token is a sink, as in lesson 14. Layer 11 attends locally.
+# In layers 0 to 2 the first token gets almost no weight. In layers 3 to 10 much of the weight is on keys with short
+# values: common tokens, such as spaces, commas and some occurrences of "the", many of them far back. Layer 11 attends
+# locally. From layer 12 on the first token is a sink, as in lesson 14.
 #
 # **This model has two kinds of sinks: the first token from layer 12 on, and common tokens with short values, such as
 # spaces, in layers 3 to 10.** So it depends on tokens that a window drops. Can the methods of this course keep them?
@@ -222,10 +221,9 @@ with fold("Four heads, and the whole model"):
 
 # %% [markdown]
 # **Where $\|z\|^2$ is near 28, FAVOR+ needs more directions than any text has tokens before a weight is estimated with
-# a relative variance of 1.** With 256 directions per head in all layers, this model loses so much that one that only
-# counts pairs of tokens is better. So untrained random features are out, and to train a model of this size with features
-# from its first step, as in lesson 13, is beyond this course. What about windows and sinks, and summaries of what they
-# leave out?
+# a relative variance of 1.** With 256 directions per head in all layers, this model is worse than one that only counts
+# pairs of tokens. So untrained random features are out, and to train a model of this size with features from its first
+# step, as in lesson 13, is beyond this course. What about windows and sinks, and summaries of what they leave out?
 
 # %% [markdown]
 # ## 4. Every method in every layer
@@ -348,17 +346,15 @@ with fold("All methods, and four single heads"):
 # %% [markdown]
 # Without the four sinks the loss over exact is about five times as large. Now compare the two panels. The mean key
 # lowers the mean error, and raises the loss in all six texts. One layer accounts for it: in layer 0 the error grows
-# about tenfold, while the mean over the other layers falls. Left out of layer 0, the mean key helps a little.
-# Presumably layer 0, which spreads its weight over hundreds of keys, needs a sample of them more than their mean. The
-# clearest case: 64 centres and a window of 256 have the same mean error, and with the centres the model loses more than
-# three times as much.
+# about tenfold. Left out of that layer, the mean key helps a little. The clearest case: 64 centres and a window of 256
+# have the same mean error, and with the centres the model loses more than three times as much.
 #
 # **The errors of the layers do not rank the methods as the model's loss does, so measure the model.** But on what text?
 #
 # ### Other kinds of text
 #
-# A novel and a language reference are two kinds. We read six more texts, two each of a licence (the LGPL), of a manual
-# (curl's) and of the prose of this course.
+# A novel and a language reference are two kinds. We read six more texts, two each of a licence, a manual and the prose
+# of this course.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 KINDS_OF_TEXT = "novel", "reference", "licence", "manual", "lessons"
@@ -377,9 +373,9 @@ with fold("Five kinds of text"):
     by_kind(("window 64 + 4", "window 64 + 4, mean key", "window 96 + 4", "window 256 + 4"))
 
 # %% [markdown]
-# What a window costs depends on the kind of text: with 64 keys nearly three times as much on the lessons of this
-# course as on the novel. Licences, manuals and lessons define a term and use it again, and presumably lose most because
-# the definition is out of reach. Can we see this directly?
+# What a window costs depends on the kind of text: with 64 keys nearly three times as much on the lessons of this course
+# as on the novel. Licences, manuals and lessons define a term and use it again, when the definition may be out of
+# reach. Can we see this directly?
 
 # %% [markdown]
 # ## 5. Ask for something far back
@@ -445,7 +441,7 @@ with fold("All that is asked"):
 # %% [markdown]
 # ### One layer at a time
 #
-# Is this the work of all layers, or of a few? We convert one layer at a time, in a sequence of its own, and leave the
+# Is this the work of all layers, or of a few? In one further sequence we convert one layer at a time, and leave the
 # other 29 exact.
 #
 # **Before you run this:** retrieval may take several layers, one that marks the place, one that finds it, and one that
@@ -722,12 +718,11 @@ with fold("Trained features"):
 # %% [markdown]
 # **Imitation regained about half of what the window lost on kinds of text seen in training, and on every text less than
 # an untrained window of 256 keys.** On the other kinds most of the loss remains, and the first digit of a pass key
-# still costs more than a guess. The wider window has almost four times the memory, and 240 steps are few.
+# still costs more than a guess. The wider window has almost four times the memory.
 #
-# Training can also add something: features for the far keys, in one denominator with the window and the sinks, as in
-# LoLCATs (Zhang et al., 2025). Each key head learns 64 of them, which take the memory of 32 more keys. In all layers
-# they beat a window that is longer by so many keys on four of five kinds of text. What remains of that beside eight
-# exact layers, whose cache is nearly all of the memory?
+# Training can also add something: features for the far keys, in one denominator with the window and the sinks (LoLCATs,
+# section 9). Each key head learns 64 of them, in the memory of 32 more keys. Are they worth it beside eight exact
+# layers, whose cache is nearly all of the memory?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 print("8 exact layers, and the others    nats over exact    MB at 8,192 tokens")
@@ -740,17 +735,15 @@ for label, m, state in (
     print(f"{label:32}{over(m + ', 8 exact').mean():17.3f}{size:22.1f}")
 
 # %% [markdown]
-# There, too, the features beat the window of equal memory per text, on both kinds of text that were tried. But a window
-# of 256 needs only 5 per cent more and no training, its loss is no higher, and it does better on the digits of pass
-# keys, though not on the repeated paragraph (see the fold). So lengthen the window first, then train. What does all
+# At equal memory per text the trained features win on both kinds of text that were tried. But a window of 256 needs
+# only 5 per cent more, no training, and its loss is no higher. So lengthen the window first, then train. What does all
 # this do to what the model writes?
 
 # %% [markdown]
 # ## 7. Read what it writes
 #
-# Numbers per token are abstract, so let the model write. Each method continues the same two prompts, 1,500 tokens of
-# prose and one of the sequences of section 5 up to its first question. It writes greedily, always the most likely next
-# token.
+# Let the model write. Each method continues the same two prompts, 1,500 tokens of prose and one of the sequences of
+# section 5 up to its first question. It writes greedily, always the most likely next token.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 SAID = json.loads((data.FOLDER / "language_said.json").read_text(encoding="utf-8"))
@@ -773,9 +766,9 @@ print(f"exact attention, first digit of a pass key: {recalled(range(30))[0]:.2f}
 # The window alone falls back into repeating its prompt. With sinks the sentences are fluent again, but they lose the
 # subject: the talk was of improvements, and of these continuations only the exact one returns to them. Asked for the
 # pass key, exact attention gets its first three digits right, and then goes on with two other keys of the text, both
-# correct. **No converted model here writes the five digits, even with eight exact layers, although with these the losses on
-# digits are far below a guess.** A small model repeats itself with exact attention as well, so read such lines beside
-# the losses and not in place of them.
+# correct. **No converted model here writes the five digits, even with eight exact layers, although with these the
+# losses on digits are far below a guess.** A small model repeats itself with exact attention as well, so read such
+# lines beside the losses.
 #
 # ## 8. What it saves
 #
@@ -843,12 +836,10 @@ with fold("Memory, and all ratios"):
 # %% [markdown]
 # ## 9. What others do
 #
-# Others also leave some layers exact. A model that has a few attention layers among cheaper ones is called a *hybrid*.
-# Jamba has one attention layer in eight, among layers with a recurrent state (Lieber et al., 2024), and Kimi Linear one
-# in four (arXiv:2510.26692). *The Mamba in the Llama* trains hybrids to imitate a trained model (*distillation*), and
-# its main result keeps a quarter of the attention layers (Wang et al., 2024). Our 8 of 30 are slightly more than a
-# quarter. These models were trained on billions of tokens or more, while we trained little, and chose the layers by
-# measuring what each one does.
+# Others also leave some layers exact. A model that has a few attention layers among cheaper ones is called a *hybrid*:
+# Jamba has one attention layer in eight (Lieber et al., 2024), and Kimi Linear one in four (arXiv:2510.26692). Our 8 of
+# 30 are slightly more than a quarter. Those models were trained on billions of tokens or more, while we trained little,
+# and chose the layers by measuring what each one does.
 #
 # LoLCATs converts every layer, with a window and trained features, and then fine-tunes the model with low-rank updates
 # of its weights, products of two thin matrices (Zhang et al., 2025). Benfeghoul et al. (2025) found that models
@@ -885,6 +876,8 @@ with fold("Memory, and all ratios"):
 # - [Wu et al. (2024)](references.md#wu-2024). Retrieval heads in larger models.
 # - [Zhang et al. (2025)](references.md#zhang-2025). LoLCATs: features trained layer by layer, then fine-tuning.
 # - [Benfeghoul et al. (2025)](references.md#benfeghoul-2025). Which part of a converted model does the work.
-# - [Wang et al. (2024)](references.md#wang-2024), [Lieber et al. (2024)](references.md#lieber-2024). Two hybrids.
+# - [Lieber et al. (2024)](references.md#lieber-2024), [Wang et al. (2024)](references.md#wang-2024). Two hybrids; the
+#   second learned to imitate a trained model (*distillation*), and its main result keeps a quarter of the attention
+#   layers.
 # - [Ainslie et al. (2023)](references.md#ainslie-2023). Grouped queries.
 # - [Allal et al. (2025)](references.md#allal-2025). The model.

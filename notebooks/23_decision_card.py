@@ -122,25 +122,23 @@ with fold("All eight methods"):
 # ## 2. Six questions
 #
 # Ask the questions in this order: the first "yes" tells you what to try first. If the whole model is then not good
-# enough, go on to the next question. A *fused* routine computes exact attention in one piece and never stores the
-# matrix of weights, such as *FlashAttention*, which PyTorch offers as `scaled_dot_product_attention`. A *verdict* is
-# what the command of the next section says about a head.
+# enough, go on to the next question. A *fused* routine, such as *FlashAttention*, computes exact attention in one piece
+# and never stores the matrix of weights; PyTorch has `scaled_dot_product_attention`. A *verdict* is what the command of
+# the next section says about a head.
 #
 # | row | ask | if yes | lessons |
 # |---|---|---|---|
 # | 1 | Is exact attention in one fused routine fast enough, or only a small part of the running time? Below about a thousand tokens, expect a yes. | Keep it. | 10, 18, 22 |
 # | 2 | Must the model retrieve single facts from far back in the text? | Keep it, at least in the layers that retrieve. | 12, 22 |
 # | 3 | Does the verdict name a method with a *window* on most heads? | Use it, as wide as time allows, in a decoder with the first tokens as sinks. Try it with and without a mean key. | 14, 18, 22 |
-# | 4 | Does it name *Taylor features* or mean(V)? | Taylor features, after subtracting the mean of the keys. | 10 |
+# | 4 | Does it name *Taylor features*? | Taylor features, after subtracting the mean of the keys. | 10 |
 # | 5 | May you train? | Lengthen the window first. Then train features beside a window and some exact layers, or train the model with the attention that it will use. | 13, 15, 16, 17, 18, 22 |
 # | 6 | None of these? | Keep exact attention, and try drawn features last. | 15, 17, 18 |
 #
 # **Judge the whole model by the task it is for, and compare it with a window alone and with mean(V).**
 #
-# Except in row 4, and for training from the start in row 5, the answers rest on three trained models, and on texts of
-# at most 2,048 tokens. They have reasons, and exceptions, too: a mean key beside a narrow window helps the speech model
-# and the antibody model, and harms the language model. And not one of the numbers in the fold is about your model. What
-# can you learn about it in a few minutes?
+# Most of these answers rest on three trained models, and on texts of at most 2,048 tokens (see the fold). What can you
+# learn about your own in a few minutes?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 
@@ -362,7 +360,7 @@ with fold("All measurements of the card"):
 # multiplications; Taylor features must fit into it. Then two numbers decide: the time on your machine as a fraction of
 # exact attention's, and the *normalised error* (lesson 06), which is 1 for $\operatorname{mean}(V)$. The verdict
 # recommends a method only if its error is at most 0.1 and its time at most 0.9, and of several good ones it takes the
-# simplest whose error is below 0.01 or at most 1.5 times the smallest. Here is a head of the speech model.
+# simplest that is nearly best. Here is a head of the speech model.
 
 # %% tags=["nbval-ignore-output"]
 speech = [x[0] for x in data.speech_heads()]  # block 2, head 4: q, k, v, (1500, 64) each
@@ -408,8 +406,7 @@ with fold("A window with centres, judged on all thirty seconds"):
 # %% [markdown]
 # **Fit a method on one text and judge it on another.** How much this matters depends on the text. Judged on all thirty
 # seconds of this recording, centres found on the same seconds look about two hundred times better than centres found on
-# the first ten, and hide that a mean key is far better than the latter. The later half happens to suit the centres of
-# the earlier one, so do not trust a single pair of texts.
+# the first ten, and hide that a mean key is far better than the latter.
 #
 # This was one head of one model. Is there a good method for every head?
 
@@ -508,9 +505,8 @@ with fold("The verdicts, and how often a head retrieves"):
 # $\operatorname{mean}(V)$ on all four heads.
 #
 # How do you recognise a head that retrieves? Count how often it gives more than half of its weight to one distant key,
-# in text with facts to retrieve and in text without. Head 7.7 does so in both, because it attends to sinks in the
-# middle of a text. Such counts find three of the four layers that retrieval needs most in this model. For the rest,
-# replace one layer at a time and measure the task.
+# in text with facts to retrieve and in text without.  Such counts find three of the four layers that retrieval needs
+# most in this model. For the rest, replace one layer at a time and measure the task.
 #
 # ### The time
 #
@@ -638,7 +634,7 @@ with fold("All heads and layers"):
 # anywhere, and wants it faster.
 #
 # - *Speed?* Attention is about a fifth of the multiplications there, averaged over a text. No method can save more.
-#   Suppose a fifth would be welcome.
+#   Suppose that is welcome.
 # - *Single facts?* Yes, that is the task. So exact attention stays at least in the layers that retrieve: lesson 22
 #   keeps eight.
 # - *And the other 22?* There a window of 256 keys with four sinks costs the digit next to nothing. But the
@@ -646,7 +642,7 @@ with fold("All heads and layers"):
 #
 # **We keep exact attention, because the multiplications we could save here are few.** If memory were short, the third
 # answer could win: at this length the cache would shrink to little more than a third. On texts four times as long it
-# could save time, but there this course has not measured the task. To know when not to replace attention is a result,
+# could save time, but there this course has not measured the task. Knowing when not to replace attention is a result,
 # too.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
