@@ -335,14 +335,13 @@ print(
 # *stream*, in batches that can be discarded once they have been added.
 #
 # Our data are synthetic: points in a cube of $\mathbb{R}^3$, whose targets $t$ are a smooth function $f$ plus noise
-# that is larger than $f$ itself. In scikit-learn each method is one line. `KernelRidge` is the exact solution.
-# `RBFSampler` makes random Fourier features with a phase. `Nystroem` is the *Nyström method*: it takes $F$ of the
-# points as *landmarks* and makes the features $K_{FF}^{-1/2} K_F(x)$, where $K_F(x)$ holds the kernel values between
-# the landmarks and $x$, and $K_{FF}$ is the Gram matrix of the landmarks (Williams and Seeger, 2000).
+# larger than $f$. In scikit-learn, `KernelRidge` is the exact solution. `RBFSampler` makes random Fourier features with
+# a phase. `Nystroem` is the *Nyström method*: it takes $F$ of the points as *landmarks* and makes the features
+# $K_{FF}^{-1/2} K_F(x)$, where $K_F(x)$ holds the kernel values between the landmarks and $x$, and $K_{FF}$ is the Gram
+# matrix of the landmarks (Williams and Seeger, 2000).
 #
-# All methods are tuned in the same way: each keeps the $\gamma$ and $\alpha$ with the smallest error on 2,000
-# validation points. The two random methods are tuned on the first of twelve draws. In the table, compare the test
-# errors, and how many points each method has seen.
+# Each method keeps the $\gamma$ and $\alpha$ with the smallest error on 2,000 validation points; the two random methods
+# are tuned on the first of twelve draws. Compare test errors and numbers of points.
 
 
 # %%
@@ -355,9 +354,8 @@ def sample(n, seed):
 
 
 def with_features(FeatureMap, draw, gamma, alpha):
-    feature_map = FeatureMap(n_components=256, gamma=gamma, random_state=draw)
-    by_columns = FunctionTransformer(np.asfortranarray)  # so that XᵀX is faster
-    return make_pipeline(feature_map, by_columns, Ridge(alpha, fit_intercept=False))
+    rest = FunctionTransformer(np.asfortranarray), Ridge(alpha, fit_intercept=False)  # by columns
+    return make_pipeline(FeatureMap(n_components=256, gamma=gamma, random_state=draw), *rest)
 
 
 def rmse(predicted, true):

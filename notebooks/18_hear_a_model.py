@@ -22,6 +22,7 @@
 import csv
 import json
 import re
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -706,7 +707,7 @@ print(f"words wrong with two mean keys, all sounds: {wrong}")
 # attention. How many times as fast can the encoder become, at most, if only its attention gets faster?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-TIMES = json.loads((data.FOLDER / "../../benchmarks/speech.json").read_text(encoding="utf-8"))
+TIMES = json.loads(Path(data.FOLDER, "../../benchmarks/speech.json").read_text(encoding="utf-8"))
 total, of_attention = (round(1e3 * TIMES[part]["softmax"]) for part in ("encoder", "attention"))
 rest = total - of_attention
 print(f"{total} − {of_attention} = {rest} milliseconds; {total} / {rest} = {total / rest:.2f}")

@@ -19,6 +19,7 @@
 # %% tags=["methods"]
 import csv
 import json
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -780,7 +781,7 @@ print(f"exact attention, first digit of a pass key: {recalled(range(30))[0]:.2f}
 # conversion save there?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-TIMES = json.loads((data.FOLDER / "../../benchmarks/language.json").read_text(encoding="utf-8"))
+TIMES = json.loads(Path(data.FOLDER, "../../benchmarks/language.json").read_text(encoding="utf-8"))
 RIVALS = {"exact": "this package", "PyTorch's SDPA": "PyTorch"}
 
 

@@ -14,6 +14,7 @@
 import csv
 import json
 from functools import partial
+from pathlib import Path
 from time import process_time
 from timeit import repeat
 
@@ -149,7 +150,7 @@ def records(name):
         return list(csv.DictReader(file))
 
 
-times = json.loads((data.FOLDER / "../../benchmarks/speech.json").read_text(encoding="utf-8"))
+times = json.loads(Path(data.FOLDER, "../../benchmarks/speech.json").read_text(encoding="utf-8"))
 RECALL = records("language_recall")
 EIGHT = (7, 9, 10, 17, 18, 20, 23, 24)
 

@@ -47,7 +47,7 @@ def test_the_page_times_each_lesson_there_and_names_the_others_and_an_afternoon(
 def test_a_notebook_in_the_browser_opens_only_files_that_are_put_there(name):
     code = cells(name, "code")
     assert not re.findall(r"(?:Path|open|np\.load)\(f?\"", code)
-    for folder, path in re.findall(r"(FOLDER|HOME) / f?\"([^\"]+)\"", code):
+    for folder, path in re.findall(r"(FOLDER|HOME)(?: /|,) f?\"([^\"]+)\"", code):
         whole = Path(os.path.normpath(f"notebooks/data/{path}" if folder == "FOLDER" else path))
         assert any(whole.match(pattern) for pattern in published.DATA), path
 

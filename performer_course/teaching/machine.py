@@ -10,7 +10,7 @@ import numpy as np
 Sizes = TypeVar("Sizes", int, tuple[int, ...])
 
 
-def has_blas() -> bool:
+def _has_blas() -> bool:
     """Whether NumPy was built with a BLAS, as everywhere but in a browser. It says so itself."""
     return np.show_config(mode="dicts")["Build Dependencies"]["blas"].get("found", False)
 
@@ -21,7 +21,7 @@ def sizes(full: Sizes, small: Sizes, what: str) -> Sizes:
     >>> sizes((1024, 4096), (256, 1024), "tokens")  # here, with BLAS
     (1024, 4096)
     """
-    if has_blas():
+    if _has_blas():
         return full
     print(f"NumPy has no BLAS here: {_listed(small)} {what} instead of {_listed(full)}.")
     return small
