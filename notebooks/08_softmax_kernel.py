@@ -495,7 +495,7 @@ with fold("Every kind and size, with 64 and 512 directions"):
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rng, rows = np.random.default_rng(11), {}  # new tokens, sixteen heads of each kind
-tokens = machine.sizes(2048, 512, "tokens")
+tokens = machine.sizes(2048, 256, "tokens")
 for name in ("independent", "aligned"):
     q, k, v = rng.normal(size=(3, 16, tokens, 8))
     rows[name, tokens, 8] = k if name == "aligned" else q, k, v
@@ -641,7 +641,7 @@ print(writer.write(params, attend))
 with fold("Three draws each of 32 and 128 directions"):
     for m in machine.sizes((32, 128), (32,), "directions"):
         found = []
-        for draw in range(20, 23):
+        for draw in range(20, 20 + machine.sizes(3, 1, "draw")):
             W = projections.orthogonal(np.random.default_rng(draw), m, 16)
             found.append(writer.bits(params, attend).mean())
         print(f"{m:3} directions: {min(found):.2f} to {max(found):.2f} bits per character")
