@@ -60,10 +60,10 @@ def with_eps(q, k, v, W, eps):
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-epsilons, curves = np.geomspace(1e-9, 1, machine.sizes(10, 4, "values of ε")), {}
+epsilons, curves, draws = np.geomspace(1e-9, 1, 10), {}, machine.sizes(8, 2, "draws")
 for name, tokens, d, scale, m in (("easy", 2048, 16, 0.5, 512), ("hard", 24, 128, 1.0, 1024)):
     errors = []
-    for draw in range(8):
+    for draw in range(8)[:draws]:
         q, k, v = np.random.default_rng(draw).normal(size=(3, tokens, d))
         q, k = scale * q, scale * k
         W = projections.orthogonal(np.random.default_rng(100 + draw), m, d)
