@@ -531,7 +531,7 @@ with fold("Each head, what the formula asks for, and three draws"):
     needed = np.expm1(np.median(np.hstack(squares)))
     print(f"directions for a relative error of 1 at the median: {needed:,.0f}")
     draws = machine.sizes(3, 1, "draw")
-    for m in (64, 256):
+    for m in machine.sizes((64, 256), (64,), "features"):
         found = []
         for seed in range(110, 110 + draws):
             W = projections.orthogonal(np.random.default_rng(seed), m, 16)
