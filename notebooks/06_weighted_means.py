@@ -377,8 +377,7 @@ band = head_weights["near"].reshape(125, 12, 125, 12).sum(axis=3).mean(axis=1)
 show(
     fig,
     caption="Brightness is the square root of a weight. A vertical stripe is a key to which many queries attend, and "
-    "the diagonal is a query's own neighbourhood; the faint lines parallel to it in the middle panel are keys at other "
-    "fixed distances. On the right, the dark stripes are the pauses between five sentences and the silence after them.",
+    "the diagonal is a query's own neighbourhood. On the right, the dark stripes are the pauses between five sentences.",
     alt="The weights of three heads, with queries down, keys across, and brightness the square root of a weight. "
     f"The content head shows bright columns, one of which gets {stripe:.0f} times a uniform weight. The near head, "
     f"drawn in squares of 12 by 12 tokens, has {np.diag(band).mean():.2f} of its weight in the squares on the "

@@ -154,7 +154,7 @@ with fold("Measured and predicted"):
         print(f"{15 * i:4}°: relative error {measured[i]:.2f}, by the formula {eta[i]:.2f}")
 
 # %% [markdown] tags=["answer"]
-# From a little beyond 90° on, because there the formula gives a relative error of 0.83, and it grows fast.
+# From a little beyond 90° on: at 90° the formula gives a relative error of 0.83, and it grows fast.
 
 # %% [markdown]
 # **The relative error of a trigonometric weight depends on the distance alone, and grows with it like $e^{r^2/2}$.** So
@@ -325,8 +325,8 @@ with fold("Denominators with 16, 64 and 256 directions, and which errors go toge
 # We judge an output by its *normalised error* (lesson 06). Each head gets 512 orthogonal directions (lesson 05).
 #
 # What should we expect? A typical pair has the relative error $\eta = 1$ at $m = 2\sinh^2(r^2/2)$ directions, which is
-# about $e^{r^2}/2$. On made-up tokens of width 8 the median of $r^2$ is about 5. On each of the other kinds, the decoder
-# of width 8 among them, it is above 10.
+# about $e^{r^2}/2$. On made-up tokens of width 8 the median of $r^2$ is about 5. On each of the other kinds it is above
+# 10.
 #
 # **Before you run this:** on which kinds is the median normalised error with 512 directions below 1: on none, on the
 # made-up ones of width 8, or on all of width 8?
@@ -481,8 +481,8 @@ with fold("Every kind and size, with 64 and 512 directions"):
 # from failure. On three of the four trained kinds nearly half of the denominators are negative: their sign is little
 # better than the toss of a coin.
 #
-# Made-up attention of width 8 is another matter. On two thousand tokens cosines beat $\operatorname{mean}(V)$ in most
-# draws on either kind of tokens, and save a quarter of the multiplications. Should we use them there?
+# Only on made-up tokens of width 8 do they typically beat $\operatorname{mean}(V)$, and on two thousand of these they
+# save a quarter of the multiplications. Should we use them there?
 #
 # ## 6. A competitor without random numbers
 #
@@ -611,9 +611,6 @@ with fold("Milliseconds"):
 # draws, and needs no random numbers.** Four times as many trigonometric features at best draw level, and then take
 # several times the milliseconds of exact attention. So we have found no attention on which they are the method to use.
 #
-# > **Aside.** Some models scale all queries and keys to one length (*QK-norm*, Henry et al., 2020; Peng et al., 2021).
-# > This bounds $r$, but it is another attention than our heads learned; the fold has its errors.
-#
 # To follow attention as it was learned, an estimate must be good where queries and keys are long and weights are small.
 # A mean of cosines is not: at given norms its error is no smaller for a small weight than for a large one, and it may
 # be negative. How bad is that for a whole model?
@@ -674,4 +671,5 @@ with fold("Three draws each of 32 and 128 directions"):
 #
 # - [Choromanski et al. (2021)](references.md#choromanski-2021). Lemma 2 gives the mean squared error of section 2.
 # - [Peng et al. (2021)](references.md#peng-2021). Trigonometric features in trained transformers.
-# - [Henry et al. (2020)](references.md#henry-2020). Queries and keys scaled to equal length.
+# - [Henry et al. (2020)](references.md#henry-2020). Queries and keys scaled to equal length (*QK-norm*). This bounds
+#   $r$, but it is another attention than our heads learned; section 6 has its errors in the fold.

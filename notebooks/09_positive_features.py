@@ -115,12 +115,11 @@ with fold("Four lengths of z"):
 #
 # ## 2. Positive and hyperbolic features
 #
-# A feature map has to treat $x$ and $y$ separately, which the exponential allows:
-# $e^{\omega^\top(x + y)} = e^{\omega^\top x}\, e^{\omega^\top y}$. So we draw directions $\omega_1, \dots, \omega_m$,
-# the rows of a matrix $W$ (m, d). Each feature map below applies one or two functions $f_1, \dots, f_l$ of one variable
-# to every projection $\omega_i^\top x$, and then multiplies the results by $h(x)/\sqrt m$, a factor in which no
-# direction occurs. In each row of the table $\varphi(x)^\top\varphi(y)$ has the mean $\mathrm{SM}(x, y)$, so it is an
-# *unbiased* estimate.
+# A feature map has to treat $x$ and $y$ separately, which the exponential allows: $e^{\omega^\top(x + y)} =
+# e^{\omega^\top x}\, e^{\omega^\top y}$. So we draw directions $\omega_1, \dots, \omega_m$, the rows of a matrix $W$
+# (m, d). Each feature map below takes one or two functions $f_1, \dots, f_l$ of every projection $\omega_i^\top x$, and
+# multiplies them by $h(x)/\sqrt m$, a factor without a direction. In each row of the table $\varphi(x)^\top\varphi(y)$
+# has the mean $\mathrm{SM}(x, y)$, so it is an *unbiased* estimate.
 #
 # | features | $h(x)$ | $f_1, \dots, f_l$; $u = \omega_i^\top x$ | number of features |
 # |---|---|---|---|
@@ -665,7 +664,7 @@ with fold("Milliseconds"):
 # ## 8. Back to the writer
 #
 # Each head of the writer gets 64 positive features, and from its keys we subtract its mean query and mean key on other
-# texts, here called the centre.
+# texts.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 seen, params = [], writer.load()

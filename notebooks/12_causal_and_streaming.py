@@ -672,8 +672,8 @@ with fold("Errors of recall as they are, with the best factor, and with the best
         print(f"{n:4d} {as_is[0]:11.2f}{states}{as_is[3]:12.2f}{as_is[4]:7.2f}")
 
 # %% [markdown] tags=["answer"]
-# It is nearer to 0.5, because at the mean weight of the right key the first term is about a third, and the other
-# weights, which add up to $1 - a_i$, can at most double it.
+# It is nearer to 0.5: at the mean weight of the right key the first term is about a third, and the others add at most
+# as much again.
 
 # %% [markdown]
 # With 128 keys and values of 8 numbers this state is 13 times as large as the cache. **The more random facts a state of

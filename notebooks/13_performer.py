@@ -144,7 +144,7 @@ with fold("Other directions, and each row that the sections below compare"):
 #
 # Let us look at where the weight goes. In the first block, exact attention picks a few characters: the effective number
 # of keys (lesson 06) of its heads is about three. Such sharp weights come from long queries and keys, and the longer
-# these are, the less can random features tell a large weight from the others (lesson 09).
+# these are, the less random features can tell a large weight from the others (lesson 09).
 #
 # **Before you run this:** in the writer that was trained with features, is the effective number of keys in the first
 # block about one, three or ten?
@@ -279,9 +279,9 @@ print(writer.write(forgetful, forgetting))
 # After about one character, $\ln 2/0.69 = 1.0$. These heads look back only a few characters.
 
 # %% [markdown]
-# By this number the writer that forgets is as good as exact attention, and no random feature is left in it. Is the
-# comparison fair? With exact attention one can also favour recent tokens, by subtracting $a(i - j)$ from the logits
-# (Press et al., 2022). So we trained five writers, each twice, and each at the best of three learning rates.
+# By this number the writer that forgets is as good as exact attention, and its features are the plainest, ELU + 1
+# (lesson 10). Is the comparison fair? Exact attention can also favour recent tokens, by subtracting $a(i - j)$ from its
+# logits (Press et al., 2022). So we trained five writers, each twice, and each at the best of three learning rates.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with open(data.FOLDER / "writer.csv", encoding="utf-8", newline="") as file:
@@ -376,8 +376,8 @@ for name, run in times.items():
 
 # %% [markdown]
 # **With a state, neither the memory nor the time per character grows with the text.** At the 256 characters that our
-# writer reads this gains no time, because an update takes more small NumPy calls than a short cache does. It is what
-# makes a long text affordable.
+# writer reads the state is even slower, because an update takes more small NumPy calls than a short cache does. It is
+# what makes a long text affordable.
 #
 # ## 6. Train your own
 #

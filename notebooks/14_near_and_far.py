@@ -38,10 +38,6 @@ from performer_course.teaching.figures import COLORS, compared, fold, show
 # (lesson 02), so among keys of equal length a weight falls with $\|q_i - k_j\|$. Such keys have the weight, but they
 # have to be found.
 #
-# > **Aside: the fast Gauss transform.** Since $e^{q^\top k} = e^{q^\top c}\, e^{q^\top (k - c)}$, keys close to a
-# > centre $c$ nearly share a weight, and $c$ can represent them all, as it will in section 3. The improved *fast Gauss
-# > transform* of Yang et al. (2003) also expands the second factor.
-#
 # Where do trained heads put their weight? We look at 16 of them: six heads of an *antibody* model, two of a *speech*
 # recogniser, and all eight of the small *decoder* of lesson 16, which is causal.
 
@@ -183,10 +179,6 @@ print("largest difference from near_far.near_field below 1e-12:", bool(gap < 1e-
 # %% [markdown]
 # Our version computed all $L^2$ logits. The package computes only those in blocks along the diagonal, so its time grows
 # in proportion to $L$.
-#
-# > **Aside: a banded matrix.** Papers often write the near field as the softmax of a *banded matrix*, with zeros
-# > outside its band. But a logit of zero is a weight of one before the division, so if the other logits are of
-# > ordinary size, the row averages nearly all the values.
 #
 # How good is a window alone? We judge it by its normalised error: 0 is exact, and 1 is no better than
 # $\operatorname{mean}(V)$. The window covers a quarter of all pairs, and a sixteenth in the much longer speech
@@ -333,10 +325,6 @@ with fold("The errors with a mean key, all texts of the decoder, and the far wei
 # **With these windows one mean key in the denominator lowers the error in all 46 cases, in each to below that of
 # $\operatorname{mean}(V)$.** On all texts of the decoder there is one exception (see the fold).
 #
-# > **Aside: two denominators.** The FMMformer of [Nguyen et al. (2021)](references.md#nguyen-2021) adds the outputs of
-# > a window and of a far field, each with its own denominator, with positive weights, trained and the same for all
-# > rows. But the right blend differs from row to row.
-#
 # ### More levels
 #
 # A mean key puts all far keys of a query at one level, as the left panel shows for the speech head that attends to
@@ -398,7 +386,8 @@ COST = {"antibody": 1 / 4, "speech": 1 / 16, "decoder": 1 / 4}
 
 
 METHODS = ("window", "window + mean key", "window + centres", "window + features")
-METHODS += ("half the window + mean key", "clustered queries", "positive features")
+SHOWN = (*METHODS, "clustered queries", "positive features")
+METHODS = (*SHOWN, "half the window + mean key")
 
 
 def beside_features(text, sample, causal, budget, part):
@@ -479,7 +468,7 @@ below("window + centres", "window + mean key")
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(12.8, 5.2), sharey=True)
 for ax, kind in zip(axes, ("decoder", "antibody", "speech"), strict=True):
-    for place, w in enumerate(METHODS):
+    for place, w in enumerate(SHOWN):
         if w not in errors[kind]:
             continue
         found = np.sort(errors[kind][w], axis=1)
@@ -493,7 +482,7 @@ for ax, kind in zip(axes, ("decoder", "antibody", "speech"), strict=True):
     ax.axvline(1, color=COLORS[6], linestyle=":")
     ax.set(xscale="log", xlabel="normalised error", title=kind, xlim=(1e-3, 12))
     ax.set_xticks([0.01, 0.1, 1, 10], ["0.01", "0.1", "1", "10"])
-axes[0].set_yticks(range(len(METHODS)), METHODS)
+axes[0].set_yticks(range(len(SHOWN)), SHOWN)
 axes[0].invert_yaxis()
 typical = {k: {w: np.median(y) for w, y in x.items()} for k, x in middle.items()}
 best = {kind: min(of, key=of.get) for kind, of in typical.items()}
@@ -566,8 +555,8 @@ with fold("Every method and kind of head, what each costs, and the starts of k-m
 # The mean key, and in every single case. On these heads its bias does less harm than the variance of so few features.
 
 # %% [markdown]
-# **At the same cost a window with a mean key beats one with drawn features in all 46 cases.** Errors are medians of six
-# draws; lesson 15 fits the directions to a head.
+# **At the same cost a window with a mean key beats one with drawn features in all 46 cases.** Lesson 15 fits the
+# directions to a head.
 #
 # Centres beat the mean key on the encoder heads that attend least locally, but they suit only keys like those on which
 # they were found: on the local speech head, centres from ten seconds do worse than the mean key.
@@ -692,8 +681,8 @@ with fold("Every p, and the first keys of the trained heads"):
     )
 
 # %% [markdown]
-# **In these heads a window that drops the sink divides by too little, and a mean key does not repair that; with the
-# sink kept, it is nearly exact.** The mean key hardly helps, because it is the average of up to a thousand keys, of
+# **In these heads a window that drops the sink divides by too little, and a mean key does not repair that; a window
+# that keeps the sink is nearly exact.** The mean key hardly helps, because it is the average of up to a thousand keys, of
 # which one has most of the weight. A window of half of all keys only halves the error, because the second half of the
 # rows still misses the sink.
 #
@@ -844,10 +833,14 @@ with fold("Every width, and a mean key"):
 # ## Further reading
 #
 # - [Xiao et al. (2023)](references.md#xiao-2023). Attention sinks, and a window that keeps them.
-# - [Nguyen et al. (2021)](references.md#nguyen-2021). The FMMformer: a near and a far field, blended.
+# - [Nguyen et al. (2021)](references.md#nguyen-2021). The FMMformer adds a near and a far field, each with its own
+#   denominator, with positive weights, trained and the same for all rows. But the right blend differs from row to row.
+#   As in many papers, the near field is written as the softmax of a *banded matrix*, with zeros outside its band. But a
+#   logit of zero is a weight of one before the division.
 # - [Beltagy et al. (2020)](references.md#beltagy-2020), [Zaheer et al. (2020)](references.md#zaheer-2020). Models that
 #   use windows.
 # - [Greengard & Strain (1991)](references.md#greengard-1991), [Yang et al. (2003)](references.md#yang-2003). The fast
-#   Gauss transform.
+#   Gauss transform: since $e^{q^\top k} = e^{q^\top c}\, e^{q^\top (k - c)}$, keys close to a centre $c$ nearly share a
+#   weight; the improved one expands the second factor, too.
 # - [Zhu & Soricut (2021)](references.md#zhu-2021), [Kang et al. (2023)](references.md#kang-2023),
 #   [Gerami et al. (2024)](references.md#gerami-2024). H-Transformer-1D, Fast Multipole Attention, FAST.

@@ -407,7 +407,7 @@ with fold("A window with centres, judged on all thirty seconds"):
 # %% [markdown]
 # **Fit a method on one text and judge it on another.** How much this matters depends on the text. Judged on all thirty
 # seconds of this recording, centres found on the same seconds look about two hundred times better than centres found on
-# the first ten, and hide that a mean key is far better than the latter.
+# the first ten.
 #
 # This was one head of one model. Is there a good method for every head?
 
@@ -415,8 +415,8 @@ with fold("A window with centres, judged on all thirty seconds"):
 # ## 4. Four heads of three models
 #
 # The first head is the one above. The second belongs to the antibody model, and its sample is another protein chain.
-# The last two are heads of the language model, on a text with six pass keys that comes back to them. Head 14.4 gives
-# much of its weight to the first token; head 18.7 looks for earlier copies of what it reads.
+# The last two are heads of the language model, on a text with six pass keys that comes back to them. Head 14.4, head 4
+# of layer 14, gives much of its weight to the first token; head 18.7 looks for earlier copies of what it reads.
 #
 # **Before you run this:** on which of the four heads does every method with a quarter of the multiplications have an
 # error above 0.1?
