@@ -110,12 +110,11 @@ def gift(text: str) -> str:
 
 def filled(template: str, name: str, text: str) -> str:
     """A template of kit/look/quizzes, filled with the quiz `name`."""
-    from jinja2 import Environment, FileSystemLoader
+    from jinja2 import Template
 
-    templates = FileSystemLoader(ROOT / "kit/look/quizzes")
-    reader = Environment(loader=templates, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    source = (ROOT / "kit/look/quizzes" / template).read_text(encoding="utf-8")
     told = {"name": name, "title": title(text), "questions": read(text)[1], "html": html}
-    return reader.get_template(template).render(told)
+    return Template(source, autoescape=True, trim_blocks=True, lstrip_blocks=True).render(told)
 
 
 def write(folder: Path) -> None:

@@ -35,7 +35,7 @@ BELOW = {  # what a page lists, as Sphinx's toctree takes it; those of notebooks
     "notebooks/solutions/index": "*",
     "notebooks/projects/index": "*\nsolutions/*",
     "kit/pages/lectures/index": "*",
-    "kit/pages/how_we_know": "/CONTRIBUTING\n/notebooks/coverage\n/notebooks/errata_list\n/claims",
+    "kit/pages/how_we_know": "/CONTRIBUTING\n/notebooks/coverage\n/notebooks/errata_list",
 }
 LECTURE = "kit/pages/lectures/\\d_"  # pages of lectures
 COPIED = (
@@ -342,12 +342,9 @@ def lay_out(patterns, folder: Path) -> None:
 
 def stage(folder: Path = STAGE) -> None:
     """Lay the sources out as in the repository, with the pages that are made here."""
-    from tests.claims.__main__ import page as claims  # needs pytest, which a lesson's slides do not
-
     lay_out(COPIED, folder)
     handouts.write(folder)
     pages = {f"performer_course/{name}": text for name, text in package_pages().items()}
-    pages["claims.md"] = claims()
     for name, below in BELOW.items():
         path, said, hidden = folder / f"{name}.md", f"# {Path(name).parent.name.capitalize()}\n", ""
         if path.exists():
@@ -358,6 +355,9 @@ def stage(folder: Path = STAGE) -> None:
     readme = (folder / "README.md").rename(folder / "index.md")
     browser = (BUILD.parent / LITE / "index.html").exists()
     first = front.page(readme.read_text(encoding="utf-8"), browser)
+    if chromium.PRINTS:  # once the site is built
+        top, heading, path = first.partition("## The path\n")
+        first = f"{top}{heading}\n{_download(pdf.PATH, 'The path as one PDF')}\n{path}"
     for name, text in pages.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")

@@ -39,27 +39,22 @@ def test_on_the_site_each_reason_lies_folded_below_its_question(path):
 def parsed(gift):
     """(category, [(name, question, [(whether it is right, choice, reason)])]) of a file.
 
-    First \\\\ is a backslash; then \\ before one of :#={}~ is that sign, and \\n ends a line.
+    A backslash before :, #, =, {, }, ~ or another stands for that sign, and \\n ends a line.
     """
-    names = {f"\\{sign}": f"\0{ord(sign)};" for sign in ":#={}~"} | {"\\n": "\0010;"}
-    gift = gift.replace("\\\\", "\0092;")
-    gift = re.sub(r"\\[:#={}~n]", lambda found: names[found[0]], gift)
+    kept = re.sub(r"\\([\\:#={}~n])", lambda found: chr(0xE000 + ord(found[1])), gift)
 
     def plain(part):
-        return re.sub(r"\0(\d+);", lambda found: chr(int(found[1])), part).strip()
+        part = part.replace(chr(0xE000 + ord("n")), "\n").strip()
+        return re.sub("[\ue000-\ue07f]", lambda found: chr(ord(found[0]) - 0xE000), part)
 
-    head, *blocks = re.split(r"\n\s*\n", gift.strip())
+    head, *blocks = re.split(r"\n\s*\n", kept.strip())
     category, found = re.fullmatch(r"\$CATEGORY: (.+)", head)[1], []
     for block in blocks:
-        name, asked, inside = re.fullmatch(
-            r"(?s)::(.+?)::\[html\]([^{}]+)\{([^{}]+)\}", block
-        ).groups()
+        form = r"(?s)::(.+?)::\[html\]([^{}]+)\{([^{}]+)\}"
+        name, asked, inside = re.fullmatch(form, block).groups()
         choices = re.findall(r"([=~])([^=~#]+)#([^=~#]+)", inside)
-        assert (
-            "".join(f"{mark}{choice}#{reason}" for mark, choice, reason in choices)
-            == inside.lstrip()
-        )
-        told = [(mark == "=", plain(choice), plain(reason)) for mark, choice, reason in choices]
+        assert "".join(f"{mark}{said}#{why}" for mark, said, why in choices) == inside.lstrip()
+        told = [(mark == "=", plain(said), plain(why)) for mark, said, why in choices]
         found.append((plain(name), plain(asked), told))
     return category, found
 
