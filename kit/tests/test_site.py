@@ -198,13 +198,3 @@ def test_without_a_package_one_is_told_of_the_group(monkeypatch):
     monkeypatch.setattr("kit.distributions", lambda name: [name] * (name != "myst-nb"))
     with pytest.raises(SystemExit, match=r"^myst-nb missing.*make site.*--group site"):
         need("site")
-
-
-def test_a_site_says_what_it_was_made_without_and_the_command_that_makes_it(tmp_path):
-    assert site.without(tmp_path).startswith("without slides (make slides), slides as PDF (make ")
-    for name in ("slides/a.html", "lite/index.html"):
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).touch()
-    assert re.findall(r"\(.*?\)", site.without(tmp_path)) == ["(make slides)"]
-    (tmp_path / "slides/a.pdf").touch()
-    assert site.without(tmp_path) == ""
