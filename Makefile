@@ -30,13 +30,13 @@ comma := ,
 space := $(subst ,, )
 LESSONS := $(VENV)/with-lessons,training,cluster$(EXTRAS:%=,%)
 TESTS := $(VENV)/with-lessons,training,cluster,tests,benchmarks$(EXTRAS:%=,%)
-WEB := $(VENV)/with-lessons,training,tests,site$(EXTRAS:%=,%)
+WEB := $(VENV)/with-lessons,training,site$(EXTRAS:%=,%)
 LITE := $(VENV)/with-lite$(EXTRAS:%=,%)
 TIMED := $(VENV)/with-lessons,lite
 PDF := $(VENV)/with-pdf$(EXTRAS:%=,%)
 SLIDES := $(VENV)/with-slides$(EXTRAS:%=,%)
 COURSE := $(VENV)/with-lessons,training,cluster,course
-PUBLISH := $(VENV)/with-lessons,training,tests,site,slides,lite,pdf$(EXTRAS:%=,%)
+PUBLISH := $(VENV)/with-lessons,training,site,slides,lite,pdf$(EXTRAS:%=,%)
 KIT := $(VENV)/with-lessons,training,cluster,tests,site,slides,lite,pdf,course$(EXTRAS:%=,%)
 NIGHT := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check,site,slides,lite,pdf,course$(EXTRAS:%=,%)
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
@@ -95,7 +95,7 @@ slides: $(SLIDES) ## a deck of slides for each lecture, in build/slides, which `
 lite: $(LITE) ## the lessons that run in the browser, in build/lite, for the site to come after
 	$(BIN)/python -m kit.lite
 
-pdf: $(if $(wildcard build/site/html/index.html),,site) $(PDF) ## print pages of the site as PDFs: the handouts, or one, PAGE=notebooks/05_orthogonal_features (Chromium)
+pdf: $(if $(wildcard build/site/html/index.html),,site) $(PDF) ## print the handouts and the path as PDFs, or one page of the site, PAGE=notebooks/05_orthogonal_features (Chromium)
 	$(BIN)/python -m kit.pdf $(PAGE)
 
 model: $(LESSONS) ## fetch pretrained models into model/, of antibodies (97 MB), speech (71 MB) and language (93 MB), which nothing needs; one: MODEL=speech

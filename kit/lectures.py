@@ -92,13 +92,9 @@ CHAPTERS = (
 )
 
 
-def paths() -> list[Path]:
-    return sorted(PAGES.glob("[0-9]_*.md"))
-
-
 def every() -> list[Lecture]:
     """All lectures, in order."""
-    return [read(path) for path in paths()]
+    return [read(path) for path in sorted(PAGES.glob("[0-9]_*.md"))]
 
 
 def read(path: Path) -> Lecture:

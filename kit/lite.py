@@ -62,7 +62,7 @@ def chosen(name: str) -> bool:
     path = Path(name)
     if path.suffix == ".ipynb":
         return path.name[:2] in LESSONS and path.parts[0] != "projects"
-    return path.suffix == ".md" and len(path.parts) == 1
+    return name in ("glossary.md", "references.md")
 
 
 def contents(notebooks: Path = NOTEBOOKS) -> dict[str, bytes]:

@@ -1,20 +1,27 @@
-"""The quizzes: as pages to click on, and as files that Moodle reads.
+"""The quizzes: as pages to click on, and as files that systems for teaching read.
 
 A quiz is Markdown in kit/pages/quizzes, first its questions and then their answers, and nothing of
 it is written twice. On the site an answer lies folded below its question, and where scripts run a
-choice is a button that tells its reason (`quiz.js`). GIFT is Moodle's own format of plain text.
+choice is a button that tells its reason (`quiz.js`). GIFT is Moodle's own format of plain text. The
+others read QTI 1.2: Canvas, Blackboard and Brightspace from a Common Cartridge, ILIAS as it is.
 """
 
 import re
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from zipfile import ZipFile
 
 from tools.setting import COURSE, ROOT
 
 FOLDER = "kit/pages/quizzes"
 SUMMARY = "<summary>The answer, with a reason for each choice</summary>"
 SPECIAL = re.compile(r"[~=#{}:]")
+FILES = {
+    "gift": "Moodle (GIFT)",
+    "imscc": "Canvas, Blackboard or Brightspace (Common Cartridge)",
+    "xml": "ILIAS (QTI)",
+}
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,10 @@ class Question:
     right: str
     reasons: dict[str, str]
     shown_in: str  # the section that has it, as a link
+
+    def why(self, letter: str) -> str:
+        """What is said to one who has chosen."""
+        return html(f"This {self.reasons[letter]} Shown in {self.shown_in}.")
 
 
 def read(text: str) -> tuple[str, list[Question]]:
@@ -55,49 +66,65 @@ def page(text: str) -> str:
 
 
 def below(name: str, static: str = "../../../_static") -> str:
-    """What ends the page of the quiz `name`: a link to its file, and the script."""
-    link = f"<a href='{static}/quizzes/{name}.gift' download='{name}.gift'>this quiz as GIFT</a>"
-    return f"\nFor Moodle: {link}.\n\n<script defer src='{static}/quiz.js'></script>\n"
+    """What ends the page of the quiz `name`: links to its files, and the script."""
+    links = ", ".join(
+        f"<a href='{static}/quizzes/{name}.{kind}' download='{name}.{kind}'>{system}</a>"
+        for kind, system in FILES.items()
+    )
+    return f"\nThis quiz as a file for {links}.\n\n<script defer src='{static}/quiz.js'></script>\n"
 
 
-def escaped(text: str) -> str:
-    """`text` without what GIFT or HTML in it would be: and backslashes, or \\nu begins a line."""
-    return SPECIAL.sub(r"\\\g<0>", text.replace("\\", "\\\\"))
+def title(text: str) -> str:
+    return text.partition("\n")[0].removeprefix("# Quiz: ")
 
 
-def moodle(text: str) -> str:
-    """Markdown as the HTML of one line, formulas as Moodle's filter finds them, for GIFT."""
+def html(text: str) -> str:
+    """Markdown as the HTML of one line, formulas as MathJax finds them."""
     from markdown_it import MarkdownIt
     from mdit_py_plugins.dollarmath import dollarmath_plugin
 
     def formula(content, options):
         return rf"\({escape(content)}\)"
 
-    html = MarkdownIt("commonmark").use(dollarmath_plugin, renderer=formula).renderInline(text)
-    html = re.sub(r"</?(?:span|a)\b[^>]*>", "", html)  # a link leads nowhere from there
-    return escaped(" ".join(html.split()))
+    made = MarkdownIt("commonmark").use(dollarmath_plugin, renderer=formula).renderInline(text)
+    made = re.sub(r"</?(?:span|a)\b[^>]*>", "", made)  # a link leads nowhere from there
+    return " ".join(made.split())
+
+
+def escaped(text: str) -> str:
+    """`text` without what GIFT would take for its own: and backslashes, or \\nu begins a line."""
+    return SPECIAL.sub(r"\\\g<0>", text.replace("\\", "\\\\"))
 
 
 def gift(text: str) -> str:
     """A quiz in GIFT: a category, and each question with a reason for each choice."""
-    head, questions = read(text)
-    title = head.split("\n")[0].removeprefix("# Quiz: ")
-    parts = [f"$CATEGORY: $course$/{COURSE}/{title}"]
-    for number, one in enumerate(questions, start=1):
-        lines = [f"::{escaped(title)} {number}::[html]{moodle(one.text)} {{"]
+    parts = [f"$CATEGORY: $course$/{COURSE}/{title(text)}"]
+    for number, one in enumerate(read(text)[1], start=1):
+        lines = [f"::{escaped(title(text))} {number}::[html]{escaped(html(one.text))} {{"]
         for letter, said in one.choices.items():
-            mark, reason = "=" if letter == one.right else "~", f"This {one.reasons[letter]}"
-            lines.append(f"{mark}{moodle(said)}#{moodle(reason)}")
-        lines.append(f"####{moodle(f'Shown in {one.shown_in}.')}")
+            mark = "=" if letter == one.right else "~"
+            lines.append(f"{mark}{escaped(html(said))}#{escaped(one.why(letter))}")
         parts.append("\n".join([*lines, "}"]))
     return "\n\n".join(parts) + "\n"
 
 
-def write(folder: Path) -> list[Path]:
-    """Each quiz in GIFT, into a folder."""
+def filled(template: str, name: str, text: str) -> str:
+    """A template of kit/look/quizzes, filled with the quiz `name`."""
+    from jinja2 import Template
+
+    source = (ROOT / "kit/look/quizzes" / template).read_text(encoding="utf-8")
+    told = {"name": name, "title": title(text), "questions": read(text)[1], "html": html}
+    return Template(source, autoescape=True, trim_blocks=True, lstrip_blocks=True).render(told)
+
+
+def write(folder: Path) -> None:
+    """Each quiz in GIFT, in QTI and as a cartridge, into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = []
     for path in sorted((ROOT / FOLDER).glob("*.md")):
-        made.append(folder / f"{path.stem}.gift")
-        made[-1].write_text(gift(path.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
-    return made
+        text, name = path.read_text(encoding="utf-8"), path.stem
+        qti = filled("qti.xml", name, text)
+        (folder / f"{name}.gift").write_text(gift(text), encoding="utf-8", newline="\n")
+        (folder / f"{name}.xml").write_text(qti, encoding="utf-8", newline="\n")
+        with ZipFile(folder / f"{name}.imscc", "w") as cartridge:
+            cartridge.writestr("imsmanifest.xml", filled("imsmanifest.xml", name, text))
+            cartridge.writestr(f"{name}/{name}.xml", qti)

@@ -35,7 +35,7 @@ BELOW = {  # what a page lists, as Sphinx's toctree takes it; those of notebooks
     "notebooks/solutions/index": "*",
     "notebooks/projects/index": "*\nsolutions/*",
     "kit/pages/lectures/index": "*",
-    "kit/pages/how_we_know": "/CONTRIBUTING\n/notebooks/coverage\n/notebooks/errata_list\n/claims",
+    "kit/pages/how_we_know": "/CONTRIBUTING\n/notebooks/coverage\n/notebooks/errata_list",
 }
 LECTURE = "kit/pages/lectures/\\d_"  # pages of lectures
 COPIED = (
@@ -48,11 +48,6 @@ SLIDES = "slides"  # the site includes what `make slides` has made, and lists it
 LINKED = r"notebooks/(?:exercises/)?(?:\d\d|a\d)_"  # pages with places that links lead to
 HEADING = r"(?m)^(?=## (\d+)\. )"  # of a section that has a number
 LITE = "lite"  # the same for the lessons that run in a browser, from `make lite`
-MAKES = {  # optional parts: the make target of each, and a file that shows it is there
-    "slides": ("slides", "slides/*.html"),
-    "slides as PDF": ("slides", "slides/*.pdf"),
-    "lessons that run in the browser": ("lite", f"{LITE}/index.html"),
-}
 BESIDE = "See also: "  # begins a line of links, which the search leaves out
 MOVES = "This lesson has a figure to move: "  # the same
 ACROSS = 100  # characters; a longer printed line gets smaller letters
@@ -129,15 +124,6 @@ def runs(name: str, built: Path = BUILD.parent) -> str:
     """Where the notebook `name` runs in the browser, from the root; empty if it does not."""
     there = (built / LITE / "files" / "my" / name).is_file()
     return f"{LITE}/lab/index.html?path=my/{name}" if there else ""
-
-
-def without(built: Path = BUILD.parent) -> str:
-    """Which parts the site lacks, and the command that makes each; empty if none is missing."""
-    missing = {what: m for what, (m, files) in MAKES.items() if not any(built.glob(files))}
-    if not missing:
-        return ""
-    named = [f"{what} (make {target})" for what, target in missing.items()]
-    return f"without {', '.join(named)}; `make publish` makes all of it in the right order"
 
 
 def _download(target: str, label: str, name: str = "") -> str:
@@ -342,12 +328,9 @@ def lay_out(patterns, folder: Path) -> None:
 
 def stage(folder: Path = STAGE) -> None:
     """Lay the sources out as in the repository, with the pages that are made here."""
-    from tests.claims.__main__ import page as claims  # needs pytest, which a lesson's slides do not
-
     lay_out(COPIED, folder)
     handouts.write(folder)
     pages = {f"performer_course/{name}": text for name, text in package_pages().items()}
-    pages["claims.md"] = claims()
     for name, below in BELOW.items():
         path, said, hidden = folder / f"{name}.md", f"# {Path(name).parent.name.capitalize()}\n", ""
         if path.exists():
@@ -358,6 +341,9 @@ def stage(folder: Path = STAGE) -> None:
     readme = (folder / "README.md").rename(folder / "index.md")
     browser = (BUILD.parent / LITE / "index.html").exists()
     first = front.page(readme.read_text(encoding="utf-8"), browser)
+    if chromium.PRINTS:  # once the site is built
+        top, heading, path = first.partition("## The path\n")
+        first = f"{top}{heading}\n{_download(pdf.PATH, 'The path as one PDF')}\n{path}"
     for name, text in pages.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
@@ -419,12 +405,12 @@ def main() -> int:
         for name, files in {SLIDES: "*.html", LITE: "index.html"}.items():
             if any((BUILD.parent / name).glob(files)):
                 shutil.copytree(BUILD.parent / name, HTML / name)
+            else:
+                print(f"without {name}: `make {name}` first, or `make publish` makes all in order")
         offer(HTML)
         pages = [path.relative_to(HTML) for path in HTML.rglob("*.html")]
         own = [path for path in pages if path.parts[0] != LITE]
         print(f"{len(own)} pages: {(HTML / 'index.html').relative_to(ROOT)}")
-        if missing := without():
-            print(missing)
         if chromium.PRINTS:
             return pdf.main()
         print("no handouts as PDF: they need Chromium, and what `make publish` installs")

@@ -222,12 +222,12 @@ def talked(talk: Lecture) -> list[Slide]:
 
 
 def page(title: str, made: list[Slide]) -> str:
-    from jinja2 import Environment, FileSystemLoader
+    from jinja2 import Template
 
-    template = Environment(loader=FileSystemLoader(SOURCES), trim_blocks=True, lstrip_blocks=True)
+    source = (SOURCES / "deck.html").read_text(encoding="utf-8")
     title = re.sub(r"<[^>]*>|\\[()]", "", html(title))
     told = {"slides": made, "title": title, "course": COURSE, "edition": edition()}
-    return template.get_template("deck.html").render(told)
+    return Template(source, trim_blocks=True, lstrip_blocks=True).render(told)
 
 
 def assets(folder: Path) -> None:

@@ -19,7 +19,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_co
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["torch", "transformers"]  # performer_course.pytorch, huggingface
 autodoc_typehints_format = "short"
-add_module_names = html_use_index = False
+add_module_names = html_use_index = html_domain_indices = False
 smartquotes_action = "qD"  # "..." in a shape is not an ellipsis
 nb_execution_mode = "off"
 nb_merge_streams = True

@@ -11,7 +11,7 @@ var Scorer = {
   term: 5,
   partialTerm: 2,
 
-  last: /^(CHANGELOG|CONTRIBUTING|claims|notebooks\/coverage)$|\/(exercises|solutions)\/(?!index)/,
+  last: /^(CHANGELOG|CONTRIBUTING|notebooks\/(coverage|errata_list))$|\/(exercises|solutions)\/(?!index)/,
   query: null,
   named: new Map(), // page -> the most words of the query in one of its headings or keywords
 

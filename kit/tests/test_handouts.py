@@ -1,20 +1,8 @@
-"""The handout of a lecture, and what printing needs; `make test-kit` reads the PDFs."""
+"""What printing needs; `make test-kit` reads the PDFs."""
 
 import pytest
 
-from kit import handouts, lectures, pdf
-
-TALKS = lectures.every()
-
-
-def test_handouts_lie_beside_the_pages_of_their_lectures(tmp_path):
-    home = tmp_path / "kit/pages/lectures"
-    home.mkdir(parents=True)
-    handouts.write(tmp_path)
-    assert sorted(path.stem for path in home.glob("*.md")) == [
-        f"handout_{talk.number}" for talk in TALKS
-    ]
-    assert {path.stem for path in home.glob("*.png")} == {n for talk in TALKS for n in talk.paper}
+from kit import pdf
 
 
 def test_a_page_that_is_not_there_is_named_and_so_is_what_brings_a_browser(tmp_path, monkeypatch):

@@ -4,19 +4,19 @@ import base64
 import re
 
 import pytest
+from nbformat.v4 import new_markdown_cell, new_notebook
 
 from kit import head
 from tools.lesson import find, parse, paths, read
 from tools.setting import NOTEBOOKS
-
-from .toy import notebook, text
 
 HERE = "notebooks/05_orthogonal_features"
 
 
 def test_a_lesson_is_described_by_what_its_box_says_one_can_do():
     box = "> **9 minutes.** Needs: 01.\n>\n> Afterwards you can weigh\n> $x^\\top y$. And more."
-    assert head.description(parse(notebook(text(f"# Weigh\n\n{box}")), "77")) == "Weigh xᵀy."
+    made = new_notebook(cells=[new_markdown_cell(f"# Weigh\n\n{box}")])
+    assert head.description(parse(made, "77")) == "Weigh xᵀy."
     assert head.description().startswith("Executable notebooks")
 
 

@@ -1,7 +1,9 @@
-"""A quiz on the site shows no answer before it is asked for, and Moodle reads what it says."""
+"""A quiz on the site shows no answer before it is asked for, and others read what it says."""
 
 import html
 import re
+from xml.etree import ElementTree
+from zipfile import ZipFile
 
 import pytest
 
@@ -31,44 +33,62 @@ def test_on_the_site_each_reason_lies_folded_below_its_question(path):
     assert "Shown in" not in shown
 
 
-def test_a_file_for_moodle_is_made_of_each_quiz(tmp_path):
-    assert [path.stem for path in quizzes.write(tmp_path)] == [path.stem for path in PAGES]
-
-
 # GIFT, read as Moodle reads it
 
 
 def parsed(gift):
-    """(category, [(name, question, [(mark, choice, reason)], general feedback)]) of a file.
+    """(category, [(name, question, [(whether it is right, choice, reason)])]) of a file.
 
-    First \\\\ is a backslash; then \\ before one of :#={}~ is that sign, and \\n ends a line.
+    A backslash before :, #, =, {, }, ~ or another stands for that sign, and \\n ends a line.
     """
-    names = {f"\\{sign}": f"\0{ord(sign)};" for sign in ":#={}~"} | {"\\n": "\0010;"}
-    gift = gift.replace("\\\\", "\0092;")
-    gift = re.sub(r"\\[:#={}~n]", lambda found: names[found[0]], gift)
+    kept = re.sub(r"\\([\\:#={}~n])", lambda found: chr(0xE000 + ord(found[1])), gift)
 
     def plain(part):
-        return re.sub(r"\0(\d+);", lambda found: chr(int(found[1])), part).strip()
+        part = part.replace(chr(0xE000 + ord("n")), "\n").strip()
+        return re.sub("[\ue000-\ue07f]", lambda found: chr(ord(found[0]) - 0xE000), part)
 
-    head, *blocks = re.split(r"\n\s*\n", gift.strip())
+    head, *blocks = re.split(r"\n\s*\n", kept.strip())
     category, found = re.fullmatch(r"\$CATEGORY: (.+)", head)[1], []
     for block in blocks:
-        name, asked, inside = re.fullmatch(
-            r"(?s)::(.+?)::\[html\]([^{}]+)\{([^{}]+)\}", block
-        ).groups()
-        inside, general = inside.split("####")
+        form = r"(?s)::(.+?)::\[html\]([^{}]+)\{([^{}]+)\}"
+        name, asked, inside = re.fullmatch(form, block).groups()
         choices = re.findall(r"([=~])([^=~#]+)#([^=~#]+)", inside)
-        assert (
-            "".join(f"{mark}{choice}#{reason}" for mark, choice, reason in choices)
-            == inside.lstrip()
-        )
-        told = [(mark, plain(choice), plain(reason)) for mark, choice, reason in choices]
-        found.append((plain(name), plain(asked), told, plain(general)))
+        assert "".join(f"{mark}{said}#{why}" for mark, said, why in choices) == inside.lstrip()
+        told = [(mark == "=", plain(said), plain(why)) for mark, said, why in choices]
+        found.append((plain(name), plain(asked), told))
     return category, found
 
 
+def cartridge(path):
+    """The same of a Common Cartridge, with the title of its quiz."""
+    with ZipFile(path) as files:
+        manifest = ElementTree.fromstring(files.read("imsmanifest.xml"))
+        (listed,) = (file.get("href") for file in manifest.iterfind(".//{*}resource/{*}file"))
+        assert sorted(files.namelist()) == sorted(["imsmanifest.xml", listed])
+        assert files.read(listed) == path.with_suffix(".xml").read_bytes()  # which ILIAS reads
+        quiz, found = ElementTree.fromstring(files.read(listed)).find("{*}assessment"), []
+    for item in quiz.iterfind(".//{*}item"):
+        texts = {one.get("ident"): one.findtext(".//{*}mattext") for one in item.iter()}
+        told = [
+            (
+                float(one.findtext("{*}setvar")) == 1,
+                texts[one.findtext(".//{*}varequal")],
+                texts[one.find("{*}displayfeedback").get("linkrefid")],
+            )
+            for one in item.iterfind(".//{*}respcondition")
+        ]
+        assert [choice for _, choice, _ in told] == [
+            one.findtext(".//{*}mattext") for one in item.iterfind(".//{*}response_label")
+        ]
+        found.append((item.get("title"), item.findtext(".//{*}mattext"), told))
+    idents = [item.get("ident") for item in quiz.iterfind(".//{*}item")]
+    assert len({*idents}) == len(idents)
+    assert all(ident.startswith(f"quiz_{path.stem}_") for ident in idents)  # so others differ
+    return quiz.get("title"), found
+
+
 def words(said):
-    """What a reader sees, in one line: of Markdown, or of the HTML that Moodle has."""
+    """What a reader sees, in one line: of Markdown, or of the HTML that was made of it."""
     said = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", said)
     said = re.sub(r"\$([^$]+)\$", r"\\(\1\\)", said)
     pieces = re.split(r"(\\\(.+?\\\))", html.unescape(re.sub(r"</?(?:em|code|p)>", "", said)))
@@ -77,20 +97,21 @@ def words(said):
 
 
 @each_quiz
-def test_moodle_reads_the_questions_the_right_choices_and_the_reasons_of_a_quiz(path):
-    category, found = parsed(quizzes.gift(text(path)))
+def test_questions_right_choices_and_reasons_are_read_from_each_file_of_a_quiz(path, tmp_path):
+    quizzes.write(tmp_path)
     head, questions = quizzes.read(text(path))
     title = head.split("\n")[0].removeprefix("# Quiz: ")
-    assert category == f"$course$/{COURSE}/{title}"
-    for number, (read, one) in enumerate(zip(found, questions, strict=True), start=1):
-        name, asked, choices, general = read
+    category, gift = parsed(text(tmp_path / f"{path.stem}.gift"))
+    named, qti = cartridge(tmp_path / f"{path.stem}.imscc")
+    assert (category, named) == (f"$course$/{COURSE}/{title}", title)
+    assert qti == gift
+    for number, (found, one) in enumerate(zip(gift, questions, strict=True), start=1):
+        name, asked, choices = found
         assert (name, words(asked)) == (f"{title} {number}", words(one.text))
-        marks = ["=" if letter == one.right else "~" for letter in one.choices]
-        assert [mark for mark, *_ in choices] == marks
+        assert [right for right, *_ in choices] == [letter == one.right for letter in one.choices]
         assert [words(choice) for _, choice, _ in choices] == [*map(words, one.choices.values())]
-        reasons = [words(f"This {reason}") for reason in one.reasons.values()]
+        reasons = [words(f"This {said} Shown in {one.shown_in}.") for said in one.reasons.values()]
         assert [words(reason) for *_, reason in choices] == reasons
-        assert words(general) == words(f"Shown in {one.shown_in}.")
 
 
 HARD = "$\\nu = \\{a < b\\} # c : d ~ e$ and {x}, 1 = 1: # ~ \\n"
@@ -102,6 +123,6 @@ def test_signs_of_gift_and_commands_of_tex_come_through():
     one += "".join(f"- **{letter}.** {HARD}{letter}\n" for letter in "ABCD")
     one += "\n## Answers\n\n### Answer 1: B\n\nShown in [x](y).\n\n"
     one += "".join(f"- **{letter}** {HARD}{letter}\n" for letter in "ABCD")
-    ((_, asked, choices, _),) = parsed(quizzes.gift(one))[1]
+    ((_, asked, choices),) = parsed(quizzes.gift(one))[1]
     assert html.unescape(asked).startswith(r"\(\nu = \{a < b\} # c : d ~ e\) and {x}, 1 = 1: # ~")
-    assert [mark for mark, *_ in choices] == ["~", "=", "~", "~"]
+    assert [right for right, *_ in choices] == [False, True, False, False]

@@ -3,15 +3,13 @@
 import json
 import re
 
-import nbformat
+import nbformat.v4 as nbf
 import pytest
 
 from kit import need, npm, site
 from tools.lesson import ANSWER, headings, paths
 from tools.lesson import read as lesson
 from tools.references import CITED, works
-
-from . import toy
 
 SHEET, NAME = "# Exercises 04: waves", "04_random_fourier_features"
 LESSON, EXERCISES, WORKS = (
@@ -52,9 +50,10 @@ def read(whole, name):
 
 def test_a_figure_to_move_is_below_the_fold_of_its_answer_and_named_at_the_head(whole, monkeypatch):
     monkeypatch.setattr(site.figures, "SCRIPTS", {"04.1": "waves", "04.2": "gram"})
-    answer = toy.figure("A.", ANSWER)
-    made = toy.notebook(toy.text("# One"), answer, toy.figure("B."))
-    said = texts_of(whole.on_page(nbformat.writes(made), LESSON))
+    drawn = [nbf.new_output("display_data", data={"image/png": "aGk="})]
+    answer = nbf.new_code_cell(outputs=drawn, metadata={"tags": [ANSWER]})
+    cells = [nbf.new_markdown_cell("# One"), answer, nbf.new_code_cell(outputs=drawn)]
+    said = texts_of(whole.on_page(json.dumps(nbf.new_notebook(cells=cells)), LESSON))
     assert [re.findall(r"move-(\d\d-\d)", text) for text in said] == [
         *(["04-1", "04-2"], [], [], ["04-1"], ["04-2"]),
     ]
@@ -199,13 +198,3 @@ def test_without_a_package_one_is_told_of_the_group(monkeypatch):
     monkeypatch.setattr("kit.distributions", lambda name: [name] * (name != "myst-nb"))
     with pytest.raises(SystemExit, match=r"^myst-nb missing.*make site.*--group site"):
         need("site")
-
-
-def test_a_site_says_what_it_was_made_without_and_the_command_that_makes_it(tmp_path):
-    assert site.without(tmp_path).startswith("without slides (make slides), slides as PDF (make ")
-    for name in ("slides/a.html", "lite/index.html"):
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).touch()
-    assert re.findall(r"\(.*?\)", site.without(tmp_path)) == ["(make slides)"]
-    (tmp_path / "slides/a.pdf").touch()
-    assert site.without(tmp_path) == ""

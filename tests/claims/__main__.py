@@ -5,11 +5,6 @@ import os
 
 from tools.setting import ENVIRONMENT
 
-INTRODUCTION = """# What the tests claim, and what each claim catches
-
-Each defect below, planted in the package, turns red the claims that name it.
-A claim is worth what it catches.
-"""
 PARTS = {
     name: importlib.import_module(f"tests.claims.test_{name}").PART
     for name in (
@@ -22,11 +17,6 @@ PARTS = {
         "recurrent",
     )
 }
-
-
-def page() -> str:
-    """The site's page of the claims, in Markdown."""
-    return "\n".join([INTRODUCTION, *(part.render() for part in PARTS.values())])
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ further:
         two-pi, last-step-lost
     """)
     def the_estimate_is_unbiased(p):
-        """what it asserts, on the site's page of claims"""
+        """what it asserts"""
 
 A line with names alone means defects that are written above another claim of the file, or shared.
 
@@ -68,7 +68,7 @@ def defects(table: str) -> dict:
 
 
 class Part:
-    """The claims of one file, which are one section of the page, and their defects."""
+    """The claims of one file, and their defects."""
 
     def __init__(self, title: str, shared: dict | None = None):
         self.title, self.shared, self.own = title, shared or {}, {}
@@ -106,18 +106,6 @@ class Part:
                     if name in self.must[claim.__name__] and not is_red(claim, p):
                         found.append(f"{claim.__name__.replace('_', ' ')} is not red at {name}")
         return found
-
-    def render(self) -> str:
-        """The section of the page: the claims and what they catch, then the defects in words."""
-        lines = [f"## {self.title}", "", "| claim | what it asserts | defects that turn it red |"]
-        lines.append("|---|---|---|")
-        for claim in self.claims:
-            text = " ".join(claim.__doc__.split()).replace("|", "\\|")
-            name, caught = claim.__name__, ", ".join(self.must[claim.__name__])
-            lines.append(f"| {name.replace('_', ' ')} | {text} | {caught} |")
-        lines += ["", "| defect | module | the mistake |", "|---|---|---|"]
-        lines += [f"| {m.name} | {m.module} | {m.mistake} |" for m in self.mutants.values()]
-        return "\n".join(lines) + "\n"
 
     def test(self):
         """A test of each claim, to be called test_claim: call this below the last claim of a file.

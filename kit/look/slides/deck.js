@@ -1,5 +1,5 @@
 // MathJax sets the formulas; then letters shrink on slides that are too full; then reveal.js starts.
-const SMALLEST = 24;
+const SMALLEST = 24, NARROW = 600;
 
 // The notes are copied into the speaker's window, which has no MathJax: there a formula is MathML.
 function speak() {
@@ -26,6 +26,10 @@ function fit(slide) {
 }
 
 async function begin() {
+  const at = Number(location.hash.slice(2)) || 0;
+  const column = innerWidth <= NARROW && !location.search.includes("receiver"); // not the speaker's window
+  const steps = column ? document.querySelectorAll(".fragment") : [];
+  steps.forEach((step) => step.classList.remove("fragment")); // each would take a screen of its own
   await document.fonts.ready;
   speak();
   document.querySelectorAll("section:not(.figure) > .slide").forEach(fit);
@@ -34,8 +38,9 @@ async function begin() {
     width: 1280, height: 720, margin: 0, minScale: 0.1, maxScale: 4, center: false, hash: true,
     slideNumber: "c", controls: false, transition: "none", backgroundTransition: "none",
     pdfMaxPagesPerSlide: 1, pdfSeparateFragments: false, plugins: [RevealNotes],
-    scrollActivationWidth: 0, // otherwise a narrow screen scrolls and ignores the slide in a link
+    scrollActivationWidth: NARROW, scrollLayout: "compact", scrollSnap: false, // one column on a phone
   });
+  if (Reveal.isScrollView()) Reveal.getSlides()[at]?.scrollIntoView(); // reveal.js forgets the slide
   document.documentElement.dataset.ready = "";
 }
 

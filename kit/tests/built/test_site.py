@@ -13,7 +13,7 @@ from docutils import nodes
 from docutils.utils import new_document
 from sphinx import addnodes
 
-from kit import handouts, lectures, links, pdf, site
+from kit import front, handouts, lectures, links, pdf, site
 from kit.chromium import served
 from kit.head import TYPED
 from tools.lesson import ANSWER, paths, questions, read
@@ -31,7 +31,6 @@ SAMPLE = [
     "notebooks/references",
     "performer_course/attention",
     "kit/pages/quizzes/5_scale_and_after",
-    "claims",
 ]
 FORMULAS = """() => ({
     asked: document.querySelectorAll('.math').length,
@@ -351,6 +350,16 @@ def test_a_handout_is_a_readable_pdf_of_two_sheets_without_an_answer(pages, talk
         assert opening(text) in whole, text
     for ask in talk.asks.values():
         assert opening(ask.say) not in whole
+
+
+def test_the_path_is_one_pdf_with_an_outline_its_sheets_counted_and_no_link_to_the_printer(pages):
+    found, printed = sheets("the_path")
+    rows = front.ROW.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    titles = [one.title.replace("’", "'") for one in printed.outline if not isinstance(one, list)]
+    assert [*map(squeezed, titles)] == [squeezed(number + title) for number, _, title in rows]
+    assert all(text.startswith(str(at)) for at, text in enumerate(found, start=1))
+    notes = [note.get_object() for sheet in printed.pages for note in sheet.get("/Annots", [])]
+    assert not any("127.0.0.1" in str(note) for note in notes)
 
 
 def test_a_lesson_on_paper_has_its_code_prints_and_answers_and_nothing_of_the_screen(

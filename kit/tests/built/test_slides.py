@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -113,10 +114,14 @@ def test_a_figure_fills_two_thirds_of_the_height_or_the_whole_width(seen):
     assert small == []
 
 
-def test_a_link_to_a_slide_opens_it_on_a_phone(address, browser):
-    with opened(browser, address, f"{SAMPLE}.html#/6", width=390) as (tab, _):
+def test_on_a_phone_slides_lie_below_each_other_and_a_link_leads_to_one(address, browser):
+    with opened(browser, address, f"{SAMPLE}.html#/6", width=390) as (tab, faults):
         tab.wait_for_selector("html[data-ready]")
-        assert tab.evaluate("Reveal.getIndices().h") == 6
+        tops = tab.evaluate("Reveal.getSlides().map(slide => slide.getBoundingClientRect().top)")
+        assert abs(tops[6]) < 40
+        assert {200 < below - above < 240 for above, below in pairwise(tops)} == {True}
+        assert tab.evaluate("document.documentElement.scrollWidth") == 390
+    assert faults == []
 
 
 def test_the_speakers_window_has_the_text_and_its_formulas(address, browser):
@@ -127,6 +132,9 @@ def test_the_speakers_window_has_the_text_and_its_formulas(address, browser):
         window = opening.value
         window.wait_for_function("document.querySelector('.speaker-controls-notes .value math')")
         said = window.inner_text(".speaker-controls-notes .value")
+        following = window.frame_locator("#upcoming-slide iframe")  # as narrow as a phone
+        following.locator("html[data-ready]").wait_for()
+        assert following.locator(".board .fragment").count() > 2
     assert "They tend to say: smaller" in said
     assert "\\varepsilon" not in said
 
