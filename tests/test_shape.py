@@ -65,10 +65,10 @@ RIGHT = {  # what only the right one of three says; - where several are right, o
     "04": "0.25 6 0.08 less", "05": "135 none none 1,000", "06": "0.9", "07": "less", "20": "-",
     "08": "90° 3,000 twenty made-up 9", "09": "five -x$ less positively 1", "11": "larger 1",
     "12": "- hundred 0.5", "13": "ten one 2,000", "22": "more -",
-    "14": "quarter 2 small key 2.5 alone", "16": "third nothing million fall three", "17": "hundredth",
-    "19": "none hardly minutes - six", "21": "25 7 thirds", "23": "grow small more all",
-    "a1": "none above most", "a2": "0.98 hundreds 0.002 larger", "a4": "1 none one mixture",
-    "a3": "0.3 thousands twentieth this",
+    "14": "quarter 2 small key 2.5 alone", "16": "third nothing million fall three",
+    "17": "hundredth", "19": "none hardly minutes - six", "21": "25 7 thirds",
+    "23": "grow small more all", "a1": "none above most", "a2": "0.98 hundreds 0.002 larger",
+    "a3": "0.3 thousands twentieth this", "a4": "1 none one mixture",
     "a5": "50 180 -", "a6": "three less", "a7": r"25 $\sqrt2$", "a8": "13 not grow 80",
 }  # fmt: skip
 
