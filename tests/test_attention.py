@@ -246,53 +246,35 @@ def test_on_a_device_a_late_key_of_any_size_changes_no_bit_of_an_earlier_row(mon
 # Any norm
 
 
-def rows_of_norm(seed, L, d, norm):
-    x = points(L, d, seed=seed)
-    return norm * x / np.linalg.norm(x, axis=1, keepdims=True)
+AT = np.arange(160)
+NORMS = {  # of keys, where those of the queries are n
+    "even": lambda n: np.full(160, n),
+    "jump": lambda n: np.where(AT < 77, 0.1, n),  # inside a chunk
+    "spike": lambda n: np.where(AT == 100, n, 1.0),
+    "fall": lambda n: n * np.linspace(1, 0, 160),
+}
+each_scene = pytest.mark.parametrize("scene", [*NORMS, "opposed"])
 
 
-def opposed(norm, L=160, d=16):
-    """Two clusters that point away from one another; the later half of the keys is one."""
-    u = rows_of_norm(0, 1, d, norm)
-    side = np.where(np.arange(L) < L // 2, 1.0, -1.0)[:, None]
-    q, k = (side * u + 0.01 * points(L, d, seed=s) for s in (1, 2))
-    return q[::-1], k
-
-
-def jump(norm, L=160, d=16):
-    """Keys of norm 0.1, and from inside a chunk on of the given norm."""
-    k = rows_of_norm(2, L, d, 0.1)
-    k[77:] *= 10 * norm
-    return rows_of_norm(1, L, d, norm), k
-
-
-def spike(norm, L=160, d=16):
-    """One key of the given norm among those of norm 1."""
-    k = rows_of_norm(2, L, d, 1.0)
-    k[100] *= norm
-    return rows_of_norm(1, L, d, norm), k
-
-
-def fall(norm, L=160, d=16):
-    """Norms that fall from the given one to 0."""
-    return rows_of_norm(1, L, d, norm), rows_of_norm(2, L, d, norm) * np.linspace(1, 0, L)[:, None]
-
-
-def even(norm, L=160, d=16):
-    return rows_of_norm(1, L, d, norm), rows_of_norm(2, L, d, norm)
-
-
-SCENES = [even, opposed, jump, spike, fall]
+def drawn(scene, norm, d=16):
+    """q and k (160, d); opposed: two clusters that point away from one another, the later half of
+    the keys is one."""
+    u, *rows = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in points(3, 160, d))
+    if scene == "opposed":
+        side = norm * np.where(AT < 80, 1.0, -1.0)[:, None] * u[:1]
+        q, k = (side + 0.01 * x for x in rows)
+        return q[::-1], k
+    return norm * rows[0], NORMS[scene](norm)[:, None] * rows[1]
 
 
 @pytest.mark.parametrize("device", [False, True], ids=["free to read", "a device"])
 @each_causal
 @pytest.mark.parametrize("norm", [0.0, 1.0, 3.0, 10.0, 30.0])
-@pytest.mark.parametrize("scene", SCENES, ids=lambda s: s.__name__)
+@each_scene
 def test_favor_is_exact_at_any_norm_in_float32(scene, norm, causal, device, monkeypatch):
     if device:
         on_a_device(monkeypatch)
-    (q, k), v = scene(norm), points(160, 5, seed=3)
+    (q, k), v = drawn(scene, norm), points(160, 5, seed=3)
     W = projections.orthogonal(rng(4), 32, 16)
     q, k, v, W = (x.astype(np.float32) for x in (q, k, v, W))
     with warnings.catch_warnings():
@@ -306,9 +288,9 @@ def test_favor_is_exact_at_any_norm_in_float32(scene, norm, causal, device, monk
 
 @each_causal
 @pytest.mark.parametrize("norm", [0.0, 1.0, 10.0, 30.0])
-@pytest.mark.parametrize("scene", SCENES, ids=lambda s: s.__name__)
+@each_scene
 def test_half_precision_loses_its_rounding_and_no_more(scene, norm, causal):
-    (q, k), v = scene(norm), points(160, 5, seed=3)
+    (q, k), v = drawn(scene, norm), points(160, 5, seed=3)
     q, k, v = (x.astype(np.float16) for x in (q, k, v))
     W = projections.orthogonal(rng(4), 32, 16).astype(np.float32)
     for found, expected in (
