@@ -5,6 +5,7 @@ tests/exercises, a file a lesson.
 """
 
 import inspect
+import re
 import runpy
 
 import pytest
@@ -14,7 +15,7 @@ from nbgrader.nbgraderformat import MetadataValidator
 
 from performer_course import checks
 from tests.exercises.test_checks import LESSON, RIGHT, WRONG
-from tests.support.grading import BEGIN, EMPTY, END, marked, sentences
+from tests.support.grading import EMPTY, marked, sentences
 from tools.notebooks import NOTEBOOKS, handed_out, read, sources, student, write
 
 SOLUTIONS = [source for source in sources() if source.parent == NOTEBOOKS / "solutions"]
@@ -26,7 +27,8 @@ WITHOUT_EXERCISES = [
 ]
 WITHOUT_EXERCISE = ["variance_of_mean"]
 CHECKS = [name for name, _ in inspect.getmembers(checks, inspect.isfunction)]
-STUB = "    # YOUR CODE HERE\n    raise NotImplementedError()"
+SOLVED = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?### END SOLUTION")
+STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError()"
 
 each_solution = pytest.mark.parametrize("source", SOLUTIONS, ids=lambda source: source.stem)
 HANDED_OUT = [source for source in sources() if source.parent.name == "solutions"]  # also projects
@@ -69,8 +71,8 @@ def test_the_committed_notebook_is_what_the_solution_makes(source, tmp_path):
     assert (tmp_path / "exercise.ipynb").read_bytes() == committed.read_bytes()
 
 
-@each_solution
-def test_an_exercise_holds_stubs_and_no_answers(source):
+@each_handed_out
+def test_what_is_handed_out_holds_stubs_and_no_answers(source):
     solved, asked = read(source), student(read(source))
     answers = [cell.id for cell in marked(solved, "solution")]
     written = solved.cells.pop().source
@@ -78,10 +80,8 @@ def test_an_exercise_holds_stubs_and_no_answers(source):
     shown = "\n".join(cell.source for cell in asked.cells)
     assert [sentence for sentence in sentences(written) if sentence in shown] == []
     for cell, answer in zip(asked.cells, solved.cells, strict=True):
-        head, begin, rest = answer.source.partition(BEGIN)
-        _, _, tail = rest.partition(END)
-        assert bool(begin) == (answer.id in answers)
-        assert cell.source == (head + STUB + tail if begin else answer.source)
+        stub, stubs = SOLVED.subn(STUB, answer.source)
+        assert (cell.source, bool(stubs)) == (stub, answer.id in answers)
 
 
 @each_solution
