@@ -31,7 +31,6 @@ from .test_near_far import (  # noqa: F401
 from .test_random_features import (  # noqa: F401
     test_any_shape_in_any_step_gives_the_same,
     test_features_written_into_an_array_are_the_same,
-    test_sharp_features_keep_the_dtype_and_take_batches,
 )
 
 # The package's own path, on NumPy taken for a GPU: the tests above that are imported
