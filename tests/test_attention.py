@@ -115,20 +115,31 @@ def test_blocks_and_chunks_of_long_inputs_fit_together(form, textbook, causal, m
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
-@each_form
+DIRECTIONS = (), (3,), (4, 1), (2, 1, 1, 1)  # the leading axes of W
+BROADCAST = {"softmax": FORMS["softmax"], "linear": FORMS["linear"]}
+BROADCAST |= {f"favor {lead}": (favor_attention, favor_by_rows, lead) for lead in DIRECTIONS}
+
+
 @each_causal
 @pytest.mark.parametrize("together", [0, 2**30], ids=["one by one", "together"])
-def test_leading_axes_broadcast(form, textbook, causal, together, monkeypatch):
+@pytest.mark.parametrize("size", [0.5, 20.0], ids=["short", "long"])
+@pytest.mark.parametrize("name", BROADCAST)
+def test_leading_axes_broadcast(name, size, together, causal, monkeypatch):
     monkeypatch.setattr(_blocks, "ENTRIES_IN_CACHE", together)
+    form, textbook, *own = BROADCAST[name]
     q, k, v = points(2, 1, 3, 9, D), points(4, 1, 11, D, seed=1), points(3, 11, E, seed=2)
+    given = q * size, k * size, v, *(points(*lead, M, D, seed=9) for lead in own)
     mask = rng(3).uniform(size=(2, 1, 1, 11)) < 0.7
-    found = form(q, k, v, causal=causal, key_mask=mask)
-    assert found.shape == (2, 4, 3, 9, E)
-    slow = textbook(q, k, v, causal=causal, mask=mask)
-    np.testing.assert_allclose(slow, found, rtol=1e-12, atol=1e-14)
-    for a, b, c in itertools.product(range(2), range(4), range(3)):
-        one = form(q[a, 0, c], k[b, 0], v[c], causal=causal, key_mask=mask[a, 0, 0])
-        np.testing.assert_allclose(found[a, b, c], one, rtol=1e-12, atol=1e-14)
+    found = form(*given, causal=causal, key_mask=mask)
+    lead = np.broadcast_shapes((2, 4, 3), *own)
+    assert found.shape == (*lead, 9, E)
+    slow = textbook(*given, causal=causal, mask=mask)
+    np.testing.assert_allclose(slow, found, rtol=1e-9, atol=1e-11)
+    given = [np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in given]
+    mask = np.broadcast_to(mask, (*lead, 11))
+    for head in np.ndindex(lead):
+        one = form(*(x[head] for x in given), causal=causal, key_mask=mask[head])
+        np.testing.assert_allclose(found[head], one, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("form", [softmax_attention, favor, taylor_attention, uniform_attention])
@@ -193,7 +204,8 @@ def test_a_state_is_that_of_the_key_heads(heads, own_W, device, monkeypatch):
     whole, expected = followed(init_state(k6, v6, W6), q, k6, v6, W6, [30], mask)
     for found in (rows, favor_attention(q, k, v, W, causal=True, key_mask=mask)):
         equal(found, expected)
-    for kept in (state, absorb(first, *rest), merge(first, absorb(empty, *rest))):
+    later = absorb(empty, *rest)
+    for kept in (state, absorb(first, *rest), merge(first, later), merge(later, first)):
         equal(kept.Sz, whole.Sz[:, :: 6 // heads])
         equal(read(kept, q, W), favor_attention(q, k6, v6, W6, key_mask=mask))
 
@@ -246,53 +258,35 @@ def test_on_a_device_a_late_key_of_any_size_changes_no_bit_of_an_earlier_row(mon
 # Any norm
 
 
-def rows_of_norm(seed, L, d, norm):
-    x = points(L, d, seed=seed)
-    return norm * x / np.linalg.norm(x, axis=1, keepdims=True)
+AT = np.arange(160)
+NORMS = {  # of keys, where those of the queries are n
+    "even": lambda n: np.full(160, n),
+    "jump": lambda n: np.where(AT < 77, 0.1, n),  # inside a chunk
+    "spike": lambda n: np.where(AT == 100, n, 1.0),
+    "fall": lambda n: n * np.linspace(1, 0, 160),
+}
+each_scene = pytest.mark.parametrize("scene", [*NORMS, "opposed"])
 
 
-def opposed(norm, L=160, d=16):
-    """Two clusters that point away from one another; the later half of the keys is one."""
-    u = rows_of_norm(0, 1, d, norm)
-    side = np.where(np.arange(L) < L // 2, 1.0, -1.0)[:, None]
-    q, k = (side * u + 0.01 * points(L, d, seed=s) for s in (1, 2))
-    return q[::-1], k
-
-
-def jump(norm, L=160, d=16):
-    """Keys of norm 0.1, and from inside a chunk on of the given norm."""
-    k = rows_of_norm(2, L, d, 0.1)
-    k[77:] *= 10 * norm
-    return rows_of_norm(1, L, d, norm), k
-
-
-def spike(norm, L=160, d=16):
-    """One key of the given norm among those of norm 1."""
-    k = rows_of_norm(2, L, d, 1.0)
-    k[100] *= norm
-    return rows_of_norm(1, L, d, norm), k
-
-
-def fall(norm, L=160, d=16):
-    """Norms that fall from the given one to 0."""
-    return rows_of_norm(1, L, d, norm), rows_of_norm(2, L, d, norm) * np.linspace(1, 0, L)[:, None]
-
-
-def even(norm, L=160, d=16):
-    return rows_of_norm(1, L, d, norm), rows_of_norm(2, L, d, norm)
-
-
-SCENES = [even, opposed, jump, spike, fall]
+def drawn(scene, norm, d=16):
+    """q and k (160, d); opposed: two clusters that point away from one another, the later half of
+    the keys is one."""
+    u, *rows = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in points(3, 160, d))
+    if scene == "opposed":
+        side = norm * np.where(AT < 80, 1.0, -1.0)[:, None] * u[:1]
+        q, k = (side + 0.01 * x for x in rows)
+        return q[::-1], k
+    return norm * rows[0], NORMS[scene](norm)[:, None] * rows[1]
 
 
 @pytest.mark.parametrize("device", [False, True], ids=["free to read", "a device"])
 @each_causal
 @pytest.mark.parametrize("norm", [0.0, 1.0, 3.0, 10.0, 30.0])
-@pytest.mark.parametrize("scene", SCENES, ids=lambda s: s.__name__)
+@each_scene
 def test_favor_is_exact_at_any_norm_in_float32(scene, norm, causal, device, monkeypatch):
     if device:
         on_a_device(monkeypatch)
-    (q, k), v = scene(norm), points(160, 5, seed=3)
+    (q, k), v = drawn(scene, norm), points(160, 5, seed=3)
     W = projections.orthogonal(rng(4), 32, 16)
     q, k, v, W = (x.astype(np.float32) for x in (q, k, v, W))
     with warnings.catch_warnings():
@@ -306,9 +300,9 @@ def test_favor_is_exact_at_any_norm_in_float32(scene, norm, causal, device, monk
 
 @each_causal
 @pytest.mark.parametrize("norm", [0.0, 1.0, 10.0, 30.0])
-@pytest.mark.parametrize("scene", SCENES, ids=lambda s: s.__name__)
+@each_scene
 def test_half_precision_loses_its_rounding_and_no_more(scene, norm, causal):
-    (q, k), v = scene(norm), points(160, 5, seed=3)
+    (q, k), v = drawn(scene, norm), points(160, 5, seed=3)
     q, k, v = (x.astype(np.float16) for x in (q, k, v))
     W = projections.orthogonal(rng(4), 32, 16).astype(np.float32)
     for found, expected in (
@@ -349,29 +343,6 @@ def test_memory_beyond_the_result_does_not_grow(causal):
 def same(a, b, rtol=1e-11):
     for x, y in zip(a, b, strict=True):
         np.testing.assert_allclose(x, y, rtol=rtol, atol=1e-13)
-
-
-@repeatable
-@given(
-    cuts=st.lists(st.integers(1, 59), max_size=5, unique=True),
-    order=st.randoms(use_true_random=False),
-    scale=st.sampled_from([1.0, 20.0]),
-)
-def test_any_split_and_any_order_of_merging_agree(cuts, order, scale):
-    q, k, v = qkv(60)
-    k, W, edges = k * scale, W_of(), [0, *sorted(cuts), 60]
-    whole, one_by_one = absorb(init_state(k, v, W), k, v, W), init_state(k, v, W)
-    cut = [(k[a:b], v[a:b]) for a, b in itertools.pairwise(edges)]
-    for part in cut:
-        one_by_one = absorb(one_by_one, *part, W)
-    same(one_by_one, whole)
-    parts = [absorb(init_state(*part, W), *part, W) for part in cut]
-    while len(parts) > 1:
-        order.shuffle(parts)
-        parts.append(merge(parts.pop(), parts.pop()))
-    same(parts[0], whole)
-    expected = favor_by_rows(q, k, v, W)
-    np.testing.assert_allclose(read(parts[0], q, W), expected, rtol=1e-10, atol=1e-12)
 
 
 def test_the_empty_state_is_the_identity_of_merge_exactly_and_reads_as_zeros():
@@ -448,31 +419,6 @@ def test_followed_in_any_parts_the_rows_are_the_causal_ones(L, cuts, size, maske
     np.testing.assert_array_equal(state.z > 0, seen)
     np.testing.assert_allclose(state.c[seen], after.c[seen], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(state.Sz, after.Sz, rtol=1e-10, atol=1e-11)
-
-
-@each_causal
-@pytest.mark.parametrize("together", [0, 2**30], ids=["one by one", "together"])
-@pytest.mark.parametrize("size", [0.5, 30.0], ids=["short", "long"])
-@pytest.mark.parametrize("heads", [(2,), (3, 2), (3, 1), (4, 1, 1)], ids=str)
-def test_heads_with_directions_of_their_own_are_the_heads_one_by_one(
-    heads, size, together, causal, monkeypatch
-):
-    monkeypatch.setattr(_blocks, "ENTRIES_IN_CACHE", together)
-    q, k, v = qkv(12, lead=(3, 2))
-    q, k, W = q * size, k * size, points(*heads, M, D, seed=9)
-    mask = rng(1).uniform(size=(3, 2, 12)) < 0.7
-    found = favor_attention(q, k, v, W, causal=causal, key_mask=mask)
-    lead = np.broadcast_shapes((3, 2), heads)
-    assert found.shape == (*lead, 12, E)
-    rows = read(absorb(init_state(k, v, W), k, v, W, mask), q, W)
-    if not causal:
-        np.testing.assert_allclose(rows, found, rtol=1e-10, atol=1e-12)
-    Q, K, V, Ws = (np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (q, k, v, W))
-    masks = np.broadcast_to(mask, (*lead, 12))
-    for head in np.ndindex(lead):
-        of_head = Q[head], K[head], V[head], Ws[head]
-        one = favor_attention(*of_head, causal=causal, key_mask=masks[head])
-        np.testing.assert_allclose(found[head], one, rtol=1e-10, atol=1e-12)
 
 
 # Baselines and what to expect

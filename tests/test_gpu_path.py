@@ -12,10 +12,8 @@ from tools.setting import ROOT
 from .test_attention import (  # noqa: F401
     test_a_state_is_the_three_numbers_of_its_definition,
     test_any_chunk_gives_the_same_rows,
-    test_any_split_and_any_order_of_merging_agree,
     test_followed_in_any_parts_the_rows_are_the_causal_ones,
     test_half_precision_loses_its_rounding_and_no_more,
-    test_heads_with_directions_of_their_own_are_the_heads_one_by_one,
     test_leading_axes_broadcast,
     test_taylor_attention_weighs_by_the_cut_series,
     test_the_fast_path_equals_the_textbook,
@@ -33,7 +31,6 @@ from .test_near_far import (  # noqa: F401
 from .test_random_features import (  # noqa: F401
     test_any_shape_in_any_step_gives_the_same,
     test_features_written_into_an_array_are_the_same,
-    test_sharp_features_keep_the_dtype_and_take_batches,
 )
 
 # The package's own path, on NumPy taken for a GPU: the tests above that are imported

@@ -36,18 +36,27 @@ def test_near_field_in_blocks_is_the_softmax_over_the_band(L, band, sinks, seed,
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-13)
 
 
+ESTIMATES = {None: near_field, "centres": joint_attention, "W": near_far.joint_favor_attention}
+
+
 @each_causal
 @pytest.mark.parametrize("lead", [(2,), (2, 3)])
-def test_leading_axes_are_worked_one_by_one_and_broadcast(lead, causal):
+@pytest.mark.parametrize("name", ESTIMATES)
+def test_leading_axes_are_worked_one_by_one_and_broadcast(name, lead, causal):
+    """Each head may have an estimate of its own, and all may share one set of keys."""
     q, k, v = qkv(200, lead=lead)
-    found, first, last = near_field(q, k, v, 9, causal=causal), (0,) * len(lead), (-1,) * len(lead)
+    x = np.random.default_rng(6).normal(size=(*lead, 5, q.shape[-1]))
+    keys = k[(0,) * len(lead)]
+
+    def attend(at, k):
+        own = {name: x[at]} if name else {}
+        return ESTIMATES[name](q[at], k, v[at], band=9, causal=causal, **own)
+
+    found, shared = attend(..., k), attend(..., keys)
     assert found.shape == (*lead, 200, 3)
     for head in np.ndindex(*lead):
-        one = near_field(q[head], k[head], v[head], 9, causal=causal)
-        np.testing.assert_allclose(found[head], one, rtol=1e-10)
-    shared = near_field(q, k[first], v, 9, causal=causal)[last]
-    one = near_field(q[last], k[first], v[last], 9, causal=causal)
-    np.testing.assert_allclose(shared, one, rtol=1e-10)
+        np.testing.assert_allclose(found[head], attend(head, k[head]), rtol=1e-10)
+        np.testing.assert_allclose(shared[head], attend(head, keys), rtol=1e-10)
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [("float32", 1e-5), ("float16", 2e-3)])
@@ -105,18 +114,6 @@ def test_at_any_norm_near_and_far_are_weighed_alike(size, causal, way):
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
 
-@each_way
-@each_causal
-def test_a_joint_row_forgets_what_is_masked(causal, way):
-    q, k, v = qkv(80)
-    attend, mask = joint(way, q.shape[-1]), np.arange(80) % 4 > 0
-    junk = [np.where(mask[:, None], x, np.nan) for x in (k, v)]
-    found = attend(q, k, v, 3, causal=causal, key_mask=mask)
-    np.testing.assert_array_equal(found, attend(q, *junk, 3, causal=causal, key_mask=mask))
-    blind = attend(q, k, v, 3, causal=causal, key_mask=np.arange(80) > 40)
-    assert (blind[:38] == 0).all() == causal
-
-
 WAYS, LIBRARIES = ("window", "mean key", "clusters", "features"), ("numpy", "array_api_strict")
 BOTH = *itertools.product(WAYS, (*LIBRARIES, "torch")), ("mean key", "jax.numpy")  # JAX is slow
 
@@ -140,18 +137,6 @@ def test_a_padded_text_has_the_rows_of_the_text_alone(way, causal, library):
             np.testing.assert_allclose(found[text][:, seen], alone, rtol=2e-4, atol=2e-5)
         assert np.isfinite(found).all()
         assert (found[0, :, :9] == 0).all() == causal  # rows before the text
-
-
-@pytest.mark.parametrize("name", ["centres", "W"])
-@pytest.mark.parametrize("lead", [(2,), (2, 3)])
-def test_each_head_may_have_an_estimate_of_its_own(lead, name):
-    q, k, v = qkv(600, lead=lead)
-    attend = joint_attention if name == "centres" else near_far.joint_favor_attention
-    x = np.random.default_rng(6).normal(size=(*lead, 5, q.shape[-1]))
-    found = attend(q, k, v, band=9, **{name: x})
-    for head in np.ndindex(*lead):
-        one = attend(q[head], k[head], v[head], band=9, **{name: x[head]})
-        np.testing.assert_allclose(found[head], one, rtol=1e-10)
 
 
 @pytest.mark.parametrize("near", [(64, 0), (2000, 0), (9, 2000), (10**6, 10**6)], ids=str)

@@ -94,21 +94,6 @@ def test_features_written_into_an_array_are_the_same(rows, dtype):
         np.testing.assert_allclose(features.fourier(x, V, out=own), expected, **few)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_sharp_features_keep_the_dtype_and_take_batches(dtype):
-    x, rho = points(2, 5, 3, dtype=dtype), np.array([0.5, 0.8, 1.0])
-    found = features.sharp(x, W, rho)
-    assert found.dtype == dtype
-    assert found.shape == (2, 5, len(W))
-    by_axis = np.ones((2, 5, len(W)))
-    for i, a in enumerate((1 - 1 / rho) / 8):
-        by_axis *= (1 - 4 * a) ** 0.25 * np.exp(a * W[:, i] ** 2)
-        by_axis *= np.exp((1 - 4 * a) ** 0.5 * x[..., i, None] * W[:, i] - x[..., i, None] ** 2 / 2)
-    np.testing.assert_allclose(
-        found, by_axis / len(W) ** 0.5, rtol=2e-5 if dtype == "float32" else 1e-12
-    )
-
-
 @pytest.mark.parametrize("rho", [0.6, 1, np.float64(0.6)])
 @pytest.mark.parametrize("device", [DEVICE, NO_FLOAT64], ids=str)
 def test_one_rho_is_the_same_for_all_axes_wherever_x_lives(rho, device):

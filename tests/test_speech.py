@@ -14,11 +14,11 @@ from tests.support.real_model import trusted
 from tests.support.speech_model import (
     END,
     HEADS,
-    LETTERS,
     MERGES,
     NAMES,
     WIDTH,
     content_of,
+    merged,
     small_arrays,
     small_speech,
     written,
@@ -277,28 +277,15 @@ def test_tokens_are_those_of_the_merges_and_their_likelihood_that_of_the_logits(
 
 
 IDS = {name: i for i, name in enumerate(NAMES)}
+PAIRS = [("Ġ", "t"), ("h", "e"), ("Ġt", "he"), ("i", "n"), ("in", "g"), ("e", "r"), ("Ġ", "a")]
+PAIRS.append(("t", "he"))
 
 
 def by_merges(text):
-    """Tokens as GPT-2 makes them: merges in their order, each wherever it stands in a word."""
-    pairs = [("Ġ", "t"), ("h", "e"), ("Ġt", "he"), ("i", "n"), ("in", "g"), ("e", "r")]
-    pairs += [("Ġ", "a"), ("t", "he")]
-    assert ["".join(pair) for pair in pairs] == MERGES
-    words, found = [""], []
-    for letter in text:  # a word: what begins with a space, and letters, numbers and marks apart
-        kinds = [c.isalpha() + 2 * c.isdigit() for c in (words[-1][-1:], letter)]
-        joined = words[-1] in ("", " ") or (kinds[0] == kinds[1] and letter != " ")
-        words = [*words[:-1], words[-1] + letter] if joined else [*words, letter]
-    for word in words:
-        parts = [LETTERS[b] for b in word.encode()]
-        for a, b in pairs:
-            n = 0
-            while n < len(parts) - 1:
-                if (parts[n], parts[n + 1]) == (a, b):
-                    parts[n : n + 2] = [a + b]
-                n += 1
-        found += [IDS[part] for part in parts]
-    return found
+    """Tokens as GPT-2 makes them; how it cuts words is tested below."""
+    assert ["".join(pair) for pair in PAIRS] == MERGES
+    rank = {pair: n for n, pair in enumerate(PAIRS)}
+    return [IDS[part] for word in _whisper.WORD.findall(text) for part in merged(word, rank)]
 
 
 def test_any_text_comes_back_from_its_tokens(small):

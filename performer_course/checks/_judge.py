@@ -177,6 +177,7 @@ def numbers_of_shape(shape, found, given):
 
 def two_arrays(found, names):
     """Both arrays of `found`, or a hint that asks for the two by their names."""
+    found = [*found] if isinstance(found, np.ndarray) and found.ndim else found
     if not isinstance(found, list | tuple) or len(found) != 2:
         got = "None" if found is None else f"a {type(found).__name__}"
         raise Hint(f"return {names}, two arrays, got {got}.")

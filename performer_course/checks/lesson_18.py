@@ -42,9 +42,8 @@ def weight_outside(measure):
     given = [(*(s * rng.normal(size=(2, L, 4))), band) for L, band, s in ((9, 2, 1), (7, 0, 30))]
 
     def stacked(q, k, band):
-        found = measure(q, k, band)
-        found = [*found] if isinstance(found, np.ndarray) and found.ndim else found
-        return np.stack([*two_arrays(found, "the exact logarithm and the estimate")])
+        both = two_arrays(measure(q, k, band), "the exact logarithm and the estimate")
+        return np.stack([*both])
 
     compare(stacked, outside(), given, OUTSIDE, case="{2} tokens on each side")
 

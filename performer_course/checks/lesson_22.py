@@ -83,9 +83,7 @@ def paired_difference(measure):
         )
 
     def stacked(a, b):
-        found = measure(a, b)
-        found = [*found] if isinstance(found, np.ndarray) and found.ndim else found
-        return np.stack([*two_arrays(found, "the difference and its standard error")])
+        return np.stack([*two_arrays(measure(a, b), "the difference and its standard error")])
 
     compare(stacked, lambda *x: np.array(paired()(*x)), given, PAIRS, case="{0.shape}")
 

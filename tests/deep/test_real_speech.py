@@ -10,7 +10,7 @@ from performer_course.models import _whisper, speech
 from performer_course.teaching import data
 from tests.deep import speech_encoded
 from tests.support.lessons import table
-from tests.support.speech_model import LETTERS, needs_speech, real_speech
+from tests.support.speech_model import LETTERS, merged, needs_speech, real_speech
 from tools.record import hearing, shared
 
 pytestmark = needs_speech
@@ -39,22 +39,11 @@ def test_tokens_are_those_of_the_merges_that_lie_beside_the_weights(weights):
     ids = {name: n for n, name in enumerate(weights["vocabulary"])}
     codes = {letter: b for b, letter in LETTERS.items()}
 
-    def by_merges(word):
-        parts = [LETTERS[b] for b in word.encode()]
-        while pairs := [pair for pair in itertools.pairwise(parts) if pair in rank]:
-            best, joined = min(pairs, key=rank.get), []
-            for part in parts:
-                if joined and (joined[-1], part) == best:
-                    joined[-1] += part
-                else:
-                    joined.append(part)
-            parts = joined
-        return [ids[bytes(codes[c] for c in part)] for part in parts]
-
     text = data.text()
     for start in np.random.default_rng(0).integers(len(text) - 900, size=20):
         piece = text[start : start + 900].strip()
-        expected = [t for word in _whisper.WORD.findall(" " + piece) for t in by_merges(word)]
+        parts = [x for word in _whisper.WORD.findall(" " + piece) for x in merged(word, rank)]
+        expected = [ids[bytes(codes[c] for c in part)] for part in parts]
         assert _whisper.tokens(weights["vocabulary"], piece) == expected
 
 

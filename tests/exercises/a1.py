@@ -29,15 +29,3 @@ RIGHT["false_limit"] = [
 ]
 
 WRONG["false_limit"] = [(lambda d, t: (0, np.eye(d)[0], np.eye(d)[0]), "there are four of them")]
-
-
-def cosh_by_pairs(q, k, v, W):
-    x, y = (a / math.sqrt(math.sqrt(q.shape[1])) for a in (q, k))
-    rows = []
-    for a in x:
-        weights = np.array([np.exp(-(b @ b) / 2) * np.cosh(W @ (a + b)).sum() for b in y])
-        rows.append(weights @ v / sum(weights))
-    return rows
-
-
-RIGHT["repaired_attention"] = [cosh_by_pairs]

@@ -1,7 +1,5 @@
 """Appendix a3, more on the Performer: right answers in any form, and what no mistake is."""
 
-import numpy as np
-
 RIGHT, WRONG = {}, {}
 
 
@@ -11,22 +9,3 @@ def by_trying(bias_squared, variance, aim):
 
 
 RIGHT["draws_to_average"] = [by_trying]
-
-
-def each_left_out(attend, W):
-    n = len(W)
-    return n * attend(W) - (n - 1) * np.mean([attend(np.delete(W, i, 0)) for i in range(n)], axis=0)
-
-
-RIGHT["less_biased"] = [each_left_out]
-
-
-def over_pairs(outputs, exact):
-    """The bias from products of the errors of two different draws."""
-    off = (outputs - exact).reshape(len(outputs), -1)
-    products, N = off @ off.T, len(off)
-    bias = (products.sum() - products.trace()) / (N * (N - 1))
-    return np.array([bias, products.trace() / N - bias])
-
-
-RIGHT["bias_and_noise"] = [over_pairs]

@@ -38,7 +38,6 @@ def without_factor(x):
     return from_the_widest(x).__imul__(math.sqrt(len(x))) / math.sqrt(len(x))
 
 
-RIGHT["walsh_hadamard"] = [from_the_widest]
 WRONG["walsh_hadamard"] = [
     (without_factor, "holds H x without its factor"),
     (written(lambda x: hadamard(len(x)) @ x / len(x) ** 0.5), "that is a D × D array"),
@@ -59,7 +58,6 @@ def over_measured(delta, stages, draws, rng):
     return by_rows(delta, stages, draws, rng) * iid / (error**2).mean()
 
 
-RIGHT["stage_error"] = [by_rows]
 WRONG["stage_error"] = [
     (over_measured, "the result is not random"),
     (lambda *given: by_rows(*given[:3], np.random.default_rng(1)), "of different seeds"),

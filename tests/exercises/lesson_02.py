@@ -48,17 +48,6 @@ RIGHT["counterexample_points"] = [of_least(np.arange(-3, 3.01, 0.1))]  # ends at
 WRONG["counterexample_points"] = [(of_least(np.linspace(-6, 6, 61)), "between −3 and 3, got -6")]
 
 
-def by_roots(own, cross, gram):
-    """With features from the eigenvectors of gram: cross = features · rootsᵀ."""
-    values, vectors = np.linalg.eigh(gram)
-    kept = values > 1e-10 * values.max()
-    inside = cross @ vectors[:, kept] / np.sqrt(values[kept])
-    return own - (inside**2).sum(axis=1)
-
-
-RIGHT["squared_distance_to_span"] = [by_roots]
-
-
 def by_inverse(own, cross, gram):
     return own - (cross * np.linalg.solve(gram, cross.T).T).sum(axis=1)
 

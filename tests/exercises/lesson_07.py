@@ -2,28 +2,7 @@
 
 import numpy as np
 
-from performer_course import attention
-
 RIGHT, WRONG = {}, {}
-
-
-def two_layers(tokens, N, sharp=400.0):
-    """Two heads bring the previous symbols, one compares; zeros where none matches."""
-    L, own = len(tokens), np.eye(N)[tokens]
-    back = [np.eye(L, k=-a) @ own for a in (1, 2)]
-    q, k = np.hstack([own, back[0]]), np.hstack(back)
-    places = np.eye(L)
-    weights = attention.softmax_attention(sharp * q, k, places, causal=True)
-    matches = ((q @ k.T)[np.arange(L), weights.argmax(axis=1)] > 1.5)[:, None]
-    return weights @ own * matches
-
-
-RIGHT["after_two"] = [two_layers]
-
-
-RIGHT["decoder_mask"] = [
-    lambda lengths, L: np.arange(L) < np.minimum(lengths[:, None], 1 + np.arange(L))[..., None]
-]
 
 
 def same(a, b):
@@ -45,9 +24,6 @@ def tried(
         return True
 
     return decide
-
-
-RIGHT["is_relative"] = [lambda *given: np.bool_(tried()(*given))]
 
 
 def in_expectation(score, n, rng):

@@ -12,14 +12,6 @@ RIGHT, WRONG = {}, {}
 # masked_linear_attention
 
 
-def state_first(phi_q, phi_k, v, key_mask):
-    """φ(K)ᵀV and φ(K)ᵀ1, one key at a time."""
-    S, z = np.zeros((phi_k.shape[1], v.shape[1])), np.zeros(phi_k.shape[1])
-    for key, value in zip(phi_k[key_mask], v[key_mask], strict=True):
-        S, z = S + np.outer(key, value), z + key
-    return phi_q @ S / (phi_q @ z)[:, None]
-
-
 def keys_first(of_k, of_v=lambda v, mask: v):
     """Linear attention with of_k(φ(K), mask) and of_v(V, mask)."""
 
@@ -37,9 +29,6 @@ def zeros(x, mask):
 
 def product(x, mask):
     return np.where(np.isnan(x), 0, x) * mask
-
-
-RIGHT["masked_linear_attention"] = [state_first]
 
 
 def hidden_subtracted(phi_q, phi_k, v, mask):

@@ -7,17 +7,6 @@ from performer_course.checks.lesson_12 import by_values
 RIGHT, WRONG = {}, {}
 
 
-def row_by_row(attend, q, k, v):
-    """Each row against all changes of the last key, from the first row on."""
-    others = [attend(q, np.concatenate([k[:-1], f * k[-1:]]), v) for f in (100, 0.01)]
-    before = attend(q, k, v)
-    for i in range(len(q) - 1):
-        gaps = [np.abs(other[i] - before[i]).max() for other in others]
-        if not np.max(gaps) <= 1e-3 * np.abs(v).max():  # or one is NaN
-            return i
-    return -1
-
-
 def in_the_same_array(attend, q, k, v):
     """The key that was stretched is shrunk: it comes out as it was."""
     before, hit = attend(q, k, v), np.zeros(len(q) - 1, dtype=bool)
@@ -28,17 +17,7 @@ def in_the_same_array(attend, q, k, v):
     return int(hit.argmax()) if hit.any() else -1
 
 
-RIGHT["first_leak"] = [row_by_row]
 WRONG["first_leak"] = [(in_the_same_array, "use a copy of k")]
-
-
-def by_features(phi_q, phi_k, g):
-    """One feature after the other, each by a cumulative sum from the end."""
-    total = (phi_q * np.cumsum(phi_k, axis=0)).sum(axis=1, keepdims=True)
-    return sum(
-        key[:, None] * np.cumsum((query[:, None] * g)[::-1], axis=0)[::-1]
-        for query, key in zip((phi_q / total).T, phi_k.T, strict=True)
-    )
 
 
 def scanned(phi_q, phi_k, g):
@@ -48,7 +27,6 @@ def scanned(phi_q, phi_k, g):
     return np.einsum("lf,lfe->le", phi_k, states)
 
 
-RIGHT["gradient_by_values"] = [by_features]
 WRONG["gradient_by_values"] = [(by_values(), "that is an L × L array"), (scanned, "one is enough")]
 
 
@@ -60,7 +38,6 @@ def counted(d, error):
     return float(n)
 
 
-RIGHT["most_pairs"] = [counted]
 WRONG["most_pairs"] = [
     (lambda d, error: counted(d, min(error, 1.0)), "found 101 for d = 100, error = 2.5")
 ]

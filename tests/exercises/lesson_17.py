@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from performer_course import attention, near_far, projections
+from performer_course import attention, projections
 from performer_course.checks import lesson_17
 from performer_course.checks.lesson_17 import mixture
 
@@ -69,26 +69,6 @@ WRONG["can_be_replaced"] = [
 # window_baseline
 
 
-def by_search(chains, band):
-    """The parabola from its values at 0, at ½ and at 1."""
-    parts = []
-    for q, k, v in chains:
-        N, U = near_far.near_field(q, k, v, band), attention.uniform_attention(q, k, v)
-        exact = attention.softmax_attention(q, k, v)
-        parts.append([((p * N + (1 - p) * U - exact) ** 2).sum((-2, -1)) for p in (0, 0.5, 1)])
-    zero, half, one = np.sum(parts, axis=0)
-    bend = 2 * (zero + one - 2 * half)  # of bend p² + slope p + zero
-    slope = one - zero - bend
-    p = np.clip(np.where(bend > 0, -slope / (2 * np.where(bend > 0, bend, 1)), 0), 0, 1)
-
-    def attend(i, q, k, v):
-        mine = p[i].reshape(-1, 1, 1)
-        N, U = near_far.near_field(q, k, v, band), attention.uniform_attention(q, k, v)
-        return U + mine * (N - U)
-
-    return attend
-
-
 def fit_in_squares(chains, band):
     for q, k, _ in chains:
         q @ k.swapaxes(-1, -2)
@@ -100,7 +80,6 @@ def used_in_squares(chains, band):
     return lambda i, q, k, v: attend(i, q, k, v) + 0 * (q @ k.swapaxes(-1, -2)).sum()
 
 
-RIGHT["window_baseline"] = [by_search]
 WRONG["window_baseline"] = [
     (fit_in_squares, "that is an L × L array"),
     (used_in_squares, "that is an L × L array"),

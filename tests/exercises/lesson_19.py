@@ -37,5 +37,4 @@ def frugal(join, states, g, use):
     return visit(0, None)
 
 
-RIGHT["backwards"] = [frugal]
 WRONG["backwards"] = [(lambda join, s, g, use: frugal(join, s[:-1], g, use), "was called 5 times")]

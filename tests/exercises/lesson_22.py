@@ -1,28 +1,6 @@
 """Lesson 22, a language model: right answers in any form, and further wrong ones."""
 
-import numpy as np
-
 RIGHT, WRONG = {}, {}
-
-
-def by_layers(L, exact, converted, window, sinks, heads, key_heads, d, size):
-    tokens = [L] * exact + [min(L, window + sinks)] * converted
-    return sum(2 * n * key_heads * d * size for n in tokens)
-
-
-RIGHT["hybrid_bytes"] = [by_layers]
-
-
-def by_loops(a, b):
-    x = [
-        sum(p - q for p, q in zip(*pair, strict=True)) / len(pair[0])
-        for pair in zip(a, b, strict=True)
-    ]
-    mean = sum(x) / len(x)
-    return mean, (sum((y - mean) ** 2 for y in x) / (len(x) - 1) / len(x)) ** 0.5
-
-
-RIGHT["paired_difference"] = [by_loops, lambda a, b: np.array(by_loops(a, b))]
 
 
 def by_sets(loss, layers, L, windows, budget):
@@ -37,7 +15,6 @@ def by_sets(loss, layers, L, windows, budget):
     return min(found, key=loss)
 
 
-RIGHT["best_hybrid"] = [by_sets]
 WRONG["best_hybrid"] = [
     (lambda loss, layers, *x: by_sets(lambda kept: loss(kept[1:]), layers, *x), "loss takes what"),
     (lambda *x: sum(by_sets(*x)), "has shape ()"),

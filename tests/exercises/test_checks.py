@@ -1,13 +1,18 @@
-"""What a check says to right and to wrong answers, of which each lesson has a file here.
+"""What a check says to the answer of the solution, to others and to wrong ones: a file a lesson.
 
-RIGHT: for each check, answers in another form than the solution's. WRONG: for some, pairs (answer
-that is no mistake of the check, a part of its hint).
+RIGHT: answers of another form, for checks that take more than one result. WRONG: for some, pairs
+(answer that is no mistake of the check, a part of its hint).
 """
 
+import contextlib
 import copy
+import functools
 import importlib
+import inspect
+import io
 import math
 import re
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +21,7 @@ import pytest
 from performer_course import attention, checks, projections
 from performer_course.checks import lesson_17
 from tests.exercises.lesson_17 import shortest
+from tools.notebooks import NOTEBOOKS
 
 IN_PLACE = {"walsh_hadamard"}  # the answer is to change its argument
 NO_NUMBER = {  # a truth value or a name is returned
@@ -30,9 +36,36 @@ ANY_SCALE = NO_NUMBER | {
 }  # fmt: skip
 
 LESSONS = sorted(path.stem for path in Path(checks.__file__).parent.glob("[!_]*.py"))
-OF = {lesson: importlib.import_module(f"tests.exercises.{lesson}") for lesson in LESSONS}
-RIGHT = {name: answers for of in OF.values() for name, answers in of.RIGHT.items()}
-WRONG = {name: answers for of in OF.values() for name, answers in of.WRONG.items()}
+FILES = [path.stem for path in Path(__file__).parent.glob("[!_t]*.py")]
+OF = [importlib.import_module(f"tests.exercises.{name}") for name in FILES]
+RIGHT = {name: answers for of in OF for name, answers in of.RIGHT.items()}
+WRONG = {name: answers for of in OF for name, answers in of.WRONG.items()}
+
+
+def checks_of(lesson):
+    """The names of the checks that the file of a lesson defines."""
+    module = importlib.import_module(f"performer_course.checks.{lesson}")
+    found = inspect.getmembers(module, inspect.isfunction)
+    return [name for name, f in found if hasattr(f, "mistakes") and f.__module__ == module.__name__]
+
+
+LESSON = {name: lesson for lesson in LESSONS for name in checks_of(lesson)}
+
+
+@functools.cache
+def solved(lesson):
+    """What the solution of a lesson defines; nothing where it has none."""
+    found = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for path in NOTEBOOKS.glob(f"solutions/{lesson.removeprefix('lesson_')}_*.py"):
+            found |= runpy.run_path(str(path))
+    return found
+
+
+def right_answers(name):
+    """The solution's, and those in another form."""
+    found = [solved(LESSON[name]).get(name), *RIGHT.get(name, [])]
+    return [answer for answer in found if answer]
 
 
 def wrong_answers(name):
@@ -47,20 +80,21 @@ def wrong_answers(name):
 
 def each_check(but=()):
     """Parametrizes by the names of the checks, and by their lessons in the names of the tests."""
-    names = [(lesson, name) for lesson in LESSONS for name in OF[lesson].RIGHT]
-    given = [pytest.param(n, id=f"{lesson}_{n}") for lesson, n in names if n not in but]
+    given = [pytest.param(n, id=f"{lesson}_{n}") for n, lesson in LESSON.items() if n not in but]
     return pytest.mark.parametrize("name", given)
 
 
 @each_check()
 def test_a_right_answer_passes_in_any_form(name):
-    for answer in RIGHT[name]:
+    own, *others = right_answers(name)
+    forms = np.copy, lambda x: np.asarray(x).tolist()  # 0-d arrays, and lists
+    for answer in (*others, *(returning(form, own, "fiub") for form in forms)):
         getattr(checks, name)(answer)
 
 
 @each_check(but=IN_PLACE)
 def test_an_answer_may_use_its_arguments_as_scratch(name, capsys):
-    getattr(checks, name)(scribbling(RIGHT[name][0]))
+    getattr(checks, name)(scribbling(right_answers(name)[0]))
     assert capsys.readouterr().out.startswith(f"{name}: right")
 
 
@@ -70,36 +104,32 @@ def test_a_wrong_answer_gets_its_own_hint(name, capsys, monkeypatch):
     monkeypatch.setattr("performer_course.checks._judge._own_line", lambda *_: "")
     heard = [(said(name, answer, "it passes"), hint) for answer, hint in wrong_answers(name)]
     assert [(words, hint) for words, hint in heard if not re.fullmatch(hint, words)] == []
+    for hint in getattr(checks, name).says:  # what it names as its hints
+        assert any(hint in words for words, _ in heard), hint
     assert capsys.readouterr().out == ""
 
 
 @each_check()
-def test_a_check_has_at_most_twelve_mistakes_each_with_a_hint_of_its_own(name):
+def test_a_check_has_three_wrong_answers_and_at_most_twelve_mistakes_with_hints_of_their_own(name):
     hints = [hint for _, hint in getattr(checks, name).mistakes]
     assert len(set(hints)) == len(hints) <= 12
-
-
-@each_check()
-def test_what_a_check_names_as_its_hints_it_says_to_a_wrong_answer(name):
-    heard = [said(name, answer, "it passes") for answer, _ in WRONG.get(name, ())]
-    for hint in getattr(checks, name).says:
-        assert any(hint in words for words in heard), hint
+    assert len(wrong_answers(name)) >= 3
 
 
 @each_check()
 def test_a_float32_answer_passes_or_is_told_that_it_is_one(name):
-    answer = returning(np.float32, RIGHT[name][0])
+    answer = returning(np.float32, right_answers(name)[0])
     assert "float32" in said(name, answer, "float32 passes")
 
 
 @each_check(but=ANY_SCALE)
 def test_an_answer_that_is_off_by_a_thousandth_is_refused(name):
-    assert said(name, returning(lambda x: 1.001 * x, RIGHT[name][0], "fi"), "") != ""
+    assert said(name, returning(lambda x: 1.001 * x, right_answers(name)[0], "fi"), "") != ""
 
 
 @each_check(but=NO_NUMBER)
 def test_an_answer_that_is_not_finite_is_refused(name):
-    assert said(name, returning(lambda x: math.nan * x, RIGHT[name][0], "fi"), "") != ""
+    assert said(name, returning(lambda x: math.nan * x, right_answers(name)[0], "fi"), "") != ""
 
 
 @each_check()

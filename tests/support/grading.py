@@ -3,7 +3,6 @@
 import re
 
 EMPTY = "YOUR ANSWER HERE"  # both are nbgrader's: generate_assignment needs no setting
-BEGIN, END = "    ### BEGIN SOLUTION\n", "    ### END SOLUTION"
 
 
 def marked(nb, key, kind="code"):

@@ -1,5 +1,6 @@
 """The model of speech, for tests that skip where it was not fetched; and a small random one."""
 
+import itertools
 import json
 import struct
 
@@ -19,6 +20,21 @@ NAMES = [*LETTERS.values(), *MERGES, "<|endoftext|>"]
 END = len(NAMES) - 1
 ROWS, WIDTH, HEADS = END + 110, 6, 2
 CONFIG = {"suppress_ids": [0, 40], "suppress_ids_begin": [220, END], "other": None}
+
+
+def merged(word, rank):
+    """The tokens of a word by their names: of its letters, the pair of the least rank is joined
+    wherever it stands, again and again, as GPT-2 does it."""
+    parts = [LETTERS[b] for b in word.encode()]
+    while pairs := [pair for pair in itertools.pairwise(parts) if pair in rank]:
+        best, joined = min(pairs, key=rank.get), []
+        for part in parts:
+            if joined and (joined[-1], part) == best:
+                joined[-1] += part
+            else:
+                joined.append(part)
+        parts = joined
+    return parts
 
 
 def small_arrays():

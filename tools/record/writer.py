@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from performer_course import features, projections, transformer
+from performer_course import features, transformer
 from performer_course.teaching import training, writer
+from tools.record import shared
 from tools.record.shared import named, recorder, with_error
 
 PIECES, M, STEPS, TRIAL, RATES, SEEDS = 12, 64, 3000, 750, (4e-3, 8e-3, 16e-3), 2
@@ -87,8 +88,7 @@ def ways(eps: float) -> dict[str, Callable]:
 
 def drawn(rng) -> np.ndarray:
     """Directions of each block: (depth, m, d)."""
-    d = CONFIG.width // CONFIG.heads
-    return np.stack([projections.orthogonal(rng, M, d) for _ in range(CONFIG.depth)])
+    return shared.drawn(rng, (CONFIG.depth,), M, CONFIG.width // CONFIG.heads)
 
 
 def start(way: str, seed: int) -> dict:
