@@ -52,13 +52,13 @@ html_theme_options = {
 }
 html_baseurl = f"{address('SITE')}/".removeprefix("/")
 if address("REPOSITORY"):
-    launch = {
-        "binderhub_url": "https://mybinder.org",
-        "colab_url": "https://colab.research.google.com",
-    }
+    launch = {"binderhub_url": "https://mybinder.org", "notebook_interface": "jupyterlab"}
+    if "github.com" in address("REPOSITORY"):  # Colab opens the notebooks of no other place
+        launch["colab_url"] = "https://colab.research.google.com"
     html_theme_options |= {
-        "launch_buttons": launch | {"notebook_interface": "jupyterlab"},
+        "launch_buttons": launch,
         "repository_branch": "main",
+        "repository_provider": "gitlab" if "gitlab" in address("REPOSITORY") else "github",
         "repository_url": address("REPOSITORY"),
         "use_edit_page_button": True,
         "use_issues_button": True,

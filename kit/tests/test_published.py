@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import tomllib
 
 import pytest
@@ -76,3 +77,15 @@ def test_a_site_with_an_address_offers_wheel_archive_cell_and_list(
     ]
     assert (tmp_path / "wheel").exists()
     assert (tmp_path / published.ARCHIVE).stat().st_size > 1_000_000
+
+
+HOSTS = {"https://github.com": ("github", True), "https://gitlab.example.org": ("gitlab", False)}
+
+
+@pytest.mark.parametrize("host", [*HOSTS, "https://git.example.org"])
+def test_a_repository_may_be_anywhere_and_colab_opens_those_of_github(host, monkeypatch):
+    pytest.importorskip("myst_nb")
+    monkeypatch.setenv("REPOSITORY", f"{host}/us/course")
+    told = runpy.run_path(str(setting.ROOT / "kit/look/conf.py"))["html_theme_options"]
+    found = told["repository_provider"], "colab_url" in told["launch_buttons"]
+    assert found == HOSTS.get(host, ("github", False))
