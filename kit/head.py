@@ -13,7 +13,8 @@ from tools.setting import NOTEBOOKS, ROOT, address
 WORD = re.compile(r"(?m)^- \*\*(.+?)\*\*: (.+) \[(\w\d)\]\(\w+\.ipynb\)$")
 AFTERWARDS = re.compile(r"^Afterwards,? you (?:can |)")
 LESSON = re.compile(r"notebooks/(\d\d|a\d)_\w+$")
-# What people type who do not know the course yet: by a lesson's number, or by the page.
+# What people type who do not know the course yet: by a lesson's number, or by the page
+# or folder.
 TYPED = {
     "index": "prerequisites, requirements, install, license, licence, cite, citation, bibtex",
     "notebooks/errata_list": "mistakes in papers",
@@ -24,24 +25,26 @@ TYPED = {
     "kit/pages/branches": "optional lessons, which chapters to skip",
     "kit/pages/decision_card": "which method to use, should i use a performer or flash attention",
     "kit/pages/how_we_know": "trust, tested, reproducible",
-    "kit/pages/grading": "final exam, examination, marks, autograder, grading, nbgrader",
+    "kit/pages/grading": "final exam, examination, marks, marking homework, autograder, "
+    "grading, nbgrader, hide solutions, students see the answers",
     "kit/pages/in_the_browser": "colab, binder, online, without installing",
     "kit/pages/in_your_own_model": "pytorch, scaled_dot_product_attention, pip install, "
     "hugging face, huggingface, transformers library, replace attention, swap attention",
     "kit/pages/projects": "term project ideas, final project",
     "notebooks/projects/p4_a_protein_head": "amino acids, esm",
-    "kit/pages/speed": "benchmark, speed up inference",
-    "kit/pages/lectures/index": "slides, lecture slides, lecture notes",
+    "kit/pages/quizzes/": "quiz, multiple choice, test questions",
+    "kit/pages/speed": "benchmark, speed up inference, compared with other libraries",
+    "kit/pages/lectures/index": "slides, decks, lecture notes, teach a class",
     "kit/pages/twelve_weeks": "syllabus, curriculum, schedule",
     "03": "fourier transform of the rbf kernel",
-    "02": "gaussian kernel, rbf kernel, mercer",
+    "02": "psd, is my gram matrix a kernel, gaussian kernel, rbf kernel, mercer",
     "05": "variance reduction",
     "a3": "how many random features, d log d",
-    "06": "quadratic attention, quadratic complexity, attention temperature, self-attention, "
-    "nadaraya watson, kernel regression",
+    "06": "quadratic attention, quadratic complexity, divide by sqrt d, scaling, self-attention, "
+    "attention temperature, nadaraya watson, kernel regression",
     "07": "layer normalization, positional embeddings, attention mask, causal mask, transformer",
     "08": "random feature attention",
-    "09": "random feature attention, lemma of choromanski",
+    "09": "random feature attention, lemma of choromanski, favor+, proof, unbiased",
     "10": "O(n), variable length batch, quadratic attention, flash attention, flashattention, "
     "low rank, order of matrix multiplication",
     "11": "numerical stability, overflow, underflow, logsumexp trick, fp16, half precision, nan",
@@ -50,7 +53,8 @@ TYPED = {
     "14": "longformer, bigbird, window attention, sliding window, local attention, low rank, "
     "streamingllm",
     "15": "trained features, learned features, nystrom attention, nystromformer",
-    "16": "train a transformer, training, distillation, backward pass, gradient",
+    "16": "train a transformer, training, loss stuck, does not learn, distillation, "
+    "backward pass, gradient",
     "17": "antibody, amino acids, protein language model, fine-tuning, linearise, linearize",
     "18": "whisper, speech recognition, voice, audio",
     "19": "distributed, parallel, many gpus, ring attention, multi node",
@@ -111,8 +115,9 @@ def words(docname: str) -> list[str]:
     """The keywords of a page: what people type, and for a lesson its subject and its terms."""
     lesson = lesson_of(docname)
     own = [lesson.subject, *terms().get(lesson.number, [])] if lesson else []
-    typed = TYPED.get(lesson.number if lesson else docname, "")
-    return own + [word for word in typed.split(", ") if word]
+    place = lesson.number if lesson else docname
+    typed = [said for page, said in TYPED.items() if place.startswith(page)]
+    return own + ", ".join(typed).split(", ") * bool(typed)
 
 
 def tags(docname: str) -> str:
