@@ -342,7 +342,7 @@ def lay_out(patterns, folder: Path) -> None:
 
 def stage(folder: Path = STAGE) -> None:
     """Lay the sources out as in the repository, with the pages that are made here."""
-    from tests.claims.__main__ import page as claims  # needs pytest, which a lesson's slides do not
+    from tests.claims.page import page as claims  # needs pytest, which a lesson's slides do not
 
     lay_out(COPIED, folder)
     handouts.write(folder)

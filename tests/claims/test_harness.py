@@ -6,8 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
-from tests.claims.__main__ import PARTS
 from tests.claims.harness import Part
+from tests.claims.page import PARTS
 from tests.claims.shared import SHARED
 from tests.support.planting import PACKAGE
 

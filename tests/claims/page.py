@@ -1,9 +1,6 @@
-"""python -m tests.claims: plants every defect of every part, and says which claim misses one."""
+"""All parts, and the site's page of their claims; `make claims` plants every defect of each."""
 
 import importlib
-import os
-
-from tools.setting import ENVIRONMENT
 
 INTRODUCTION = """# What the tests claim, and what each claim catches
 
@@ -27,17 +24,3 @@ PARTS = {
 def page() -> str:
     """The site's page of the claims, in Markdown."""
     return "\n".join([INTRODUCTION, *(part.render() for part in PARTS.values())])
-
-
-def main() -> int:
-    os.environ.update(ENVIRONMENT)
-    missed = []
-    for part in PARTS.values():
-        missed += part.missed()
-        print(f"{part.title}: {len(part.claims)} claims, {len(part.mutants)} defects", flush=True)
-    print("\n".join(missed) or "every claim catches what it names")
-    return int(bool(missed))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
