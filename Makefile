@@ -123,7 +123,7 @@ bench-gpu: $(GPU) ## measure what appendix a5 estimates, on an NVIDIA GPU (insta
 	$(BIN)/python benchmarks/gpu.py
 
 claims: $(TESTS) ## plant each defect that a claim names, and say which are not caught
-	$(BIN)/python -m tests.claims
+	$(BIN)/python -m pytest -v tests/deep/test_claims.py
 
 # The CUDA libraries of gpu-cuda12 and gpu-cuda13 exclude each other, so those two are not pinned.
 constraints: ## choose the pinned versions anew (needs uv)

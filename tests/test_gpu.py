@@ -89,30 +89,20 @@ def apart(found, expected):
 each_causal = pytest.mark.parametrize("causal", [False, True], ids=["all-to-all", "causal"])
 
 
-@each_causal
-@pytest.mark.parametrize("chunk", [None, 100, 1024, 4096])
-def test_favor_in_chunks_agrees_with_numpy(chunk, causal):
-    arguments = inputs()
-    found = attention.favor_attention(*map(xp.asarray, arguments), chunk=chunk, causal=causal)
-    assert apart(found, attention.favor_attention(*arguments, causal=causal)) < 1e-5
+FAVOR = [("f4", 1, {"chunk": chunk}, 1e-5) for chunk in (None, 100, 1024, 4096)]
+FAVOR += [("f8", 5, {}, 1e-9), ("f8", 50, {}, 1e-9), ("f2", 1, {}, 2e-3)]
 
 
 @each_causal
-@pytest.mark.parametrize("scale", [5, 50])
-def test_long_keys_and_queries_do_no_harm(scale, causal):
-    q, k, v, W = inputs(L=700, dtype=np.float64)
-    arguments = scale * q, scale * k, v, W
-    found = attention.favor_attention(*map(xp.asarray, arguments), causal=causal)
-    assert apart(found, attention.favor_attention(*arguments, causal=causal)) < 1e-9
-
-
-@each_causal
-def test_half_precision_goes_in_and_out(causal):
-    q, k, v, W = inputs(L=300)
-    half = [x.astype(np.float16) for x in (q, k, v)]
-    found = attention.favor_attention(*map(xp.asarray, (*half, W)), causal=causal)
-    assert found.dtype == xp.float16
-    assert apart(found, attention.favor_attention(*half, W, causal=causal)) < 2e-3
+@pytest.mark.parametrize(("dtype", "scale", "options", "most"), FAVOR, ids=str)
+def test_favor_agrees_with_numpy_in_chunks_at_any_norm_and_precision(
+    dtype, scale, options, most, causal
+):
+    q, k, v, W = inputs(dtype=dtype)
+    arguments = scale * q, scale * k, v, W.astype("f4" if dtype == "f2" else dtype)
+    found = attention.favor_attention(*map(xp.asarray, arguments), causal=causal, **options)
+    assert found.dtype == dtype
+    assert apart(found, attention.favor_attention(*arguments, causal=causal)) < most
 
 
 @each_causal

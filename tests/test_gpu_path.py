@@ -11,7 +11,6 @@ from tools.setting import ROOT
 
 from .test_attention import (  # noqa: F401
     test_a_state_is_the_three_numbers_of_its_definition,
-    test_any_chunk_gives_the_same_rows,
     test_followed_in_any_parts_the_rows_are_the_causal_ones,
     test_half_precision_loses_its_rounding_and_no_more,
     test_leading_axes_broadcast,

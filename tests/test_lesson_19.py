@@ -1,5 +1,6 @@
 """Lesson 19: a tree and a scan of states, without a cluster; deep/test_cluster.py has processes."""
 
+import contextlib
 import functools
 import itertools
 import math
@@ -12,12 +13,7 @@ from tests.support.lesson_19 import defined, near, numbers
 from tests.support.strict_double import DEVICE, Namespace, poisoned
 from tests.support.textbook import favor_by_rows, recurrent_matrix
 
-
-@pytest.fixture(scope="module")
-def lesson():
-    found = defined()
-    yield found
-    found["scratch"].cleanup()
+lesson = pytest.fixture(defined, scope="module")
 
 
 def ragged(shard, sizes):
@@ -74,20 +70,17 @@ def test_cut_anywhere_the_rows_are_those_of_the_textbook(lesson, sizes):
     assert near(np.concatenate(found), favor_by_rows(q, k, v, W))
 
 
-def test_the_tasks_run_on_a_device_that_no_value_leaves(monkeypatch):
-    on_numpy = defined()
+def test_the_tasks_run_on_a_device_that_no_value_leaves(lesson, monkeypatch):
     monkeypatch.setitem(backend.BACKENDS, "double", lambda: Namespace(DEVICE))
     monkeypatch.setenv("PERFORMER_BACKEND", "double")
-    on_double = defined()
-    for rule in on_double["SCANS"]:
-        rows = []
-        for lesson in (on_numpy, on_double):
-            load = functools.partial(lesson["shard"], n=20)
-            shared = [lesson["W"]] if rule == "FAVOR+" else []
-            with poisoned(home=False):
-                rows.append(lesson["causal"](lesson["Here"](), rule, load, 5, *shared))
-        assert all(x.device == DEVICE for x in rows[1])
-        with poisoned():  # to come home
-            assert all(near(b, a) for a, b in zip(*rows, strict=True)), rule
-    for lesson in (on_numpy, on_double):
-        lesson["scratch"].cleanup()
+    with contextlib.contextmanager(defined)() as on_double:
+        for rule in on_double["SCANS"]:
+            rows = []
+            for of in (lesson, on_double):
+                load = functools.partial(of["shard"], n=20)
+                shared = [of["W"]] if rule == "FAVOR+" else []
+                with poisoned(home=False):
+                    rows.append(of["causal"](of["Here"](), rule, load, 5, *shared))
+            assert all(x.device == DEVICE for x in rows[1])
+            with poisoned():  # to come home
+                assert all(near(b, a) for a, b in zip(*rows, strict=True)), rule

@@ -59,14 +59,6 @@ def test_leading_axes_are_worked_one_by_one_and_broadcast(name, lead, causal):
         np.testing.assert_allclose(shared[head], attend(head, keys), rtol=1e-10)
 
 
-@pytest.mark.parametrize(("dtype", "rtol"), [("float32", 1e-5), ("float16", 2e-3)])
-def test_the_dtype_is_kept_and_sums_are_in_single_precision_at_least(dtype, rtol):
-    q, k, v = qkv(300, dtype=dtype)
-    found = near_field(q, k, v, 20)
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, softmax_by_rows(q, k, v, band=20), rtol=rtol, atol=rtol)
-
-
 # One denominator
 
 
@@ -93,25 +85,17 @@ each_way = pytest.mark.parametrize("way", ["mean key", "clusters", "features"])
 @each_causal
 @each_way
 @pytest.mark.parametrize("sinks", [0, 4, 200, 10**6])
-@pytest.mark.parametrize(("L", "band"), [(1, 0), (9, 2), (700, 0), (700, 30), (700, 10**6)])
-def test_near_and_far_weights_share_one_denominator(L, band, sinks, way, causal):
+@pytest.mark.parametrize("size", [1, 100, 10_000])
+@pytest.mark.parametrize(("L", "band"), [(1, 0), (9, 2), (700, 0), (300, 30), (300, 10**6)])
+def test_near_and_far_weights_share_one_denominator(L, band, size, sinks, way, causal):
     q, k, v = qkv(L)
+    q, k, close = size * q, size * k, {"rtol": 1e-9, "atol": 1e-12}
+    close = close if size == 1 else {"rtol": 1e-6, "atol": 1e-9}
     for mask in (None, np.arange(L) % 5 != 3):
         options = {"causal": causal, "key_mask": mask, "sinks": sinks}
         found = joint(way, q.shape[-1])(q, k, v, band, **options)
         expected = joint(way, q.shape[-1], naive)(q, k, v, band, **options)
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-
-
-@each_way
-@each_causal
-@pytest.mark.parametrize("size", [1e2, 1e4])
-def test_at_any_norm_near_and_far_are_weighed_alike(size, causal, way):
-    q, k, v = qkv(300)
-    given = size * q, size * k, v, 9
-    found = joint(way, q.shape[-1])(*given, causal=causal)
-    expected = joint(way, q.shape[-1], naive)(*given, causal=causal)
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(found, expected, **close)
 
 
 WAYS, LIBRARIES = ("window", "mean key", "clusters", "features"), ("numpy", "array_api_strict")

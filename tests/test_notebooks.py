@@ -156,6 +156,3 @@ def test_a_lesson_runs_without_settings_of_the_readers_own(tmp_path, monkeypatch
     nb = read(source)
     execute(nb, source)
     assert nb.cells[0].outputs[0].text == "False [] 1.5\n"
-
-
-# Every name is taught

@@ -67,15 +67,9 @@ def by_the_package(module, q, k, v, mask, causal):
     A, b = (x.detach().numpy() for x in (module.write.weight, module.write.bias))
     beta, *gate = np.moveaxis(1 / (1 + np.exp(-(k @ A.T + b))), -1, 0)
     q, k = (x / np.sqrt((x * x).sum(-1, keepdims=True)) for x in (q, k))
-    rows = []  # each sequence without the tokens that its mask hides; their rows are those before
-    for i in range(B):
-        seen = np.full(q.shape[-2], True) if mask is None else mask[i, 0]
-        own = [x[i][:, seen] for x in (k, k, v, beta, *[np.log(a) for a in gate])]
-        first = range(1, seen.sum() + 1)
-        states = [recurrent.recurrence(*(x[:, :n] for x in own))[0] for n in first]
-        states = np.stack([np.zeros_like(states[0]), *states], axis=1)[:, np.cumsum(seen)]
-        rows.append((q[i][:, :, None] @ states)[:, :, 0])
-    return np.stack(rows)
+    seen = True if mask is None else mask  # a hidden token writes nothing, and nothing decays
+    gate = [np.where(seen, np.log(a), 0) for a in gate]
+    return recurrent.recurrence(q, k, v, np.where(seen, beta, 0), *gate)[1]
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])

@@ -5,25 +5,18 @@ import re
 import pytest
 
 from tests.support.lessons import definitions
-from tools.lesson import find
-from tools.lesson import read as built
-from tools.notebooks import NOTEBOOKS, ROOT, read
+from tools.lesson import find, read
+from tools.setting import NOTEBOOKS, ROOT
 
 START = NOTEBOOKS / "00_start_here.py"
 GLOSSARY = (NOTEBOOKS / "glossary.md").read_text(encoding="utf-8")
 WORDS = re.findall(r"(?m)^- \*\*(.+?)\*\*: (.+) \[(\w\d)\]\((\w+)\.ipynb\)$", GLOSSARY)
 SYMBOLS = re.findall(r"(?m)^\| (\$.+?) \| .+ \| (\d\d) \|$", GLOSSARY)
-LESSONS = sorted(NOTEBOOKS.glob("*.py"))
 
 
-def prose(source):
-    cells = [cell.source for cell in read(source).cells if cell.cell_type == "markdown"]
-    return " ".join("\n".join(cells).split())
-
-
-def lesson_prose(lesson):
-    (source,) = NOTEBOOKS.glob(f"{lesson}_*.py")
-    return prose(source)
+def prose(lesson):
+    """The text of the lesson of this number."""
+    return " ".join(" ".join(read(find(lesson)).texts).split())
 
 
 def test_the_glossary_is_in_order_and_each_word_is_there_once():
@@ -37,16 +30,15 @@ def test_the_glossary_is_in_order_and_each_word_is_there_once():
 def test_a_term_is_set_off_in_the_lesson_that_defines_it(word, meaning, lesson, stem):
     assert stem.startswith(lesson)
     assert meaning.endswith(".")
-    (source,) = NOTEBOOKS.glob(f"{lesson}_*.py")
-    set_off = re.findall(r"(?<![\w*])\*{1,2}([^*\s][^*]*)\*", prose(source))
-    titles = [title for _, title in built(find(lesson)).headings]
+    set_off = re.findall(r"(?<![\w*])\*{1,2}([^*\s][^*]*)\*", prose(lesson))
+    titles = [title for _, title in read(find(lesson)).headings]
     assert word.lower() in " | ".join([*set_off, *titles]).lower()
 
 
 @pytest.mark.parametrize(("symbols", "lesson"), SYMBOLS, ids=[s for s, _ in SYMBOLS])
 def test_a_symbol_stands_in_the_lesson_that_it_comes_from(symbols, lesson):
     for symbol in re.findall(r"\$(.+?)\$", symbols):
-        assert symbol in lesson_prose(lesson)
+        assert symbol in prose(lesson)
 
 
 @pytest.fixture(scope="module")
@@ -54,16 +46,18 @@ def start():
     return definitions(START, {"PATH", "BRANCHES", "AFTERNOON", "PARTS"})
 
 
-def box(path):
+def box(lesson):
     """The minutes of a lesson, and the lessons that it needs."""
-    minutes, needs = re.search(r"> \*\*(\d+) minutes\.\*\* Needs: (.+?) > > ", prose(path)).groups()
+    minutes, needs = re.search(
+        r"> \*\*(\d+) minutes\.\*\* Needs: (.+?) > > ", prose(lesson)
+    ).groups()
     named = set(re.findall(r"\b(?:\d\d|a\d)\b", re.sub(r"\]\(.+?\)", "]", needs)))
     for low, high in re.findall(r"(\d\d) to (\d\d)", needs):
         named.update(f"{number:02d}" for number in range(int(low), int(high)))
     return int(minutes), named
 
 
-BOXES = {path.stem[:2]: box(path) for path in LESSONS}
+BOXES = {path.stem[:2]: box(path.stem[:2]) for path in sorted(NOTEBOOKS.glob("*.py"))}
 
 
 def test_the_path_and_its_branches_are_all_lessons(start):
@@ -96,7 +90,7 @@ def card(text):
 
 
 def test_the_page_of_the_card_has_that_of_lesson_23_word_for_word_and_lecture_8_its_questions():
-    said = [x for c in built(find("23")).cells for x in (c.source, *(o.text for o in c.outputs))]
+    said = [x for c in read(find("23")).cells for x in (c.source, *(o.text for o in c.outputs))]
     full = card("\n".join(said))  # the card, and below it what lesson 23 prints in its form
     assert card((ROOT / "kit/pages/decision_card.md").read_text("utf-8")) == full
     full, short = full[:6], card((ROOT / "kit/pages/lectures/8_language.md").read_text("utf-8"))[:6]

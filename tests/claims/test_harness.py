@@ -6,12 +6,10 @@ import warnings
 import numpy as np
 import pytest
 
-from tests.claims.__main__ import PARTS
 from tests.claims.harness import Part
+from tests.claims.parts import PARTS
 from tests.claims.shared import SHARED
 from tests.support.planting import PACKAGE
-
-X, W = np.random.default_rng(0).normal(size=(2, 40, 3))
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.stem)
@@ -27,10 +25,8 @@ def test_each_defect_can_still_be_planted(part):
     assert {name: count for name, count in times.items() if count != 1} == {}
 
 
-def features_are_the_textbook_s(p):
-    phase = X @ W.T
-    waves = np.concatenate([np.cos(phase), np.sin(phase)], axis=1) / np.sqrt(40)
-    np.testing.assert_allclose(p.features.fourier(X, W), waves, atol=1e-14)
+def features_are_written(p):
+    assert np.isfinite(p.features.fourier(np.ones((40, 3)), np.eye(3))).all()
 
 
 def nothing_is_wrong(p):
@@ -39,7 +35,7 @@ def nothing_is_wrong(p):
 
 def test_a_claim_that_misses_a_defect_it_names_is_found():
     part = Part("A part", SHARED)
-    part.claim("last-step-lost")(features_are_the_textbook_s)
+    part.claim("last-step-lost")(features_are_written)
     part.claim("last-step-lost")(nothing_is_wrong)
     assert part.missed() == ["nothing is wrong is not red at last-step-lost"]
     part.claim("first-step-lost")(nothing_is_wrong)

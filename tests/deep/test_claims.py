@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.claims.__main__ import PARTS
+from tests.claims.parts import PARTS
 
 
 @pytest.mark.parametrize("name", PARTS)

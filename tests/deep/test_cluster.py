@@ -21,11 +21,7 @@ KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has no SIGKILL
 PATIENCE = 240  # seconds: only where something hangs does one of these waits last so long
 
 
-@pytest.fixture(scope="module")
-def lesson():
-    found = defined()
-    yield found
-    found["scratch"].cleanup()
+lesson = pytest.fixture(defined, scope="module")
 
 
 # On processes

@@ -321,16 +321,6 @@ def test_where_gates_shut_our_chunks_keep_what_sums_subtracted_in_float32_lose(f
     agree("ours in float32, gates shut", run(**in_single(ours)), run(**ours), SINGLE / 4)
 
 
-def test_normalised_linear_attention_is_that_of_others():
-    torch, theirs = peer("torch"), file_of_peer("fla", "ops/linear_attn/naive.py")
-    phi_q, phi_k = rng(1).exponential(size=(2, 2, 3, 100, D))
-    v = rng(2).normal(size=(2, 3, 100, E))
-    turned = (torch.tensor(x).transpose(1, 2) for x in (phi_q, phi_k, v))
-    expected, _ = theirs.naive_recurrent_linear_attn(*turned, normalize=True)  # its ε: 1e-10
-    found = linear_attention(phi_q, phi_k, v, causal=True)
-    agree("fla-core: normalised", found, expected.transpose(1, 2), SINGLE)
-
-
 @pytest.mark.parametrize("n", [1, 64, 100])
 def test_log_linear_attention_is_decay_with_a_weight_for_each_level(n):
     """Token i reads token j at the level of the highest bit in which i and j differ."""

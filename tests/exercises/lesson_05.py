@@ -9,15 +9,6 @@ from scipy.stats import ortho_group
 RIGHT, WRONG = {}, {}
 
 
-def by_its_rows(m, d):
-    """Each row has partners in its own block, of d rows or of the last few."""
-    partners = [min(m, d * (i // d + 1)) - d * (i // d) - 1 for i in range(m)]
-    return m / (1 - sum(partners) / (m * (d + 2)))
-
-
-RIGHT["worth"] = [by_its_rows]
-
-
 RIGHT["loses_at"] = [lambda d: None if d < 3 else np.array(3.4)]
 WRONG["loses_at"] = [
     (lambda d: None, "but there is such a distance"),

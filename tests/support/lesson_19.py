@@ -11,8 +11,10 @@ KEPT = {"xp", "D", "M", "FADE", "BETA", "W", "RULES", "SCANS", "QUIET", "scratch
 
 
 def defined():
-    """What the lesson defines, without running anything on a cluster."""
-    return definitions(LESSON, KEPT)
+    """Yields what the lesson defines, without running anything on a cluster."""
+    found = definitions(LESSON, KEPT)
+    yield found
+    found["scratch"].cleanup()
 
 
 def numbers(x):

@@ -53,8 +53,7 @@ def near(w, sinks=0, content=None, mean=(), far=None):
 
 def mean_value(i, q, k, v):
     """The mean of all values so far."""
-    n = np.arange(1, v.shape[1] + 1)[:, None]
-    return np.repeat((np.cumsum(v, axis=1, dtype=float) / n).astype(v.dtype), len(q) // len(k), 0)
+    return attention.uniform_attention(q, k, v, causal=True)
 
 
 exact = near(10**9)
