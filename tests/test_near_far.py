@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from performer_course import naive, near_far
 from performer_course.backend import peak
 from performer_course.near_far import follow_window, joint_attention, near_field, window_state
-from tests.support.textbook import qkv, softmax_by_rows
+from tests.support.textbook import points, qkv, softmax_by_rows
 
 repeatable = settings(deadline=None, derandomize=True, max_examples=40)
 each_causal = pytest.mark.parametrize("causal", [False, True], ids=["all-to-all", "causal"])
@@ -34,29 +34,6 @@ def test_near_field_in_blocks_is_the_softmax_over_the_band(L, band, sinks, seed,
         found = near_field(q, k, v, **options, key_mask=given_mask)
         expected = softmax_by_rows(q, k, v, **options, mask=given_mask)
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-13)
-
-
-ESTIMATES = {None: near_field, "centres": joint_attention, "W": near_far.joint_favor_attention}
-
-
-@each_causal
-@pytest.mark.parametrize("lead", [(2,), (2, 3)])
-@pytest.mark.parametrize("name", ESTIMATES)
-def test_leading_axes_are_worked_one_by_one_and_broadcast(name, lead, causal):
-    """Each head may have an estimate of its own, and all may share one set of keys."""
-    q, k, v = qkv(200, lead=lead)
-    x = np.random.default_rng(6).normal(size=(*lead, 5, q.shape[-1]))
-    keys = k[(0,) * len(lead)]
-
-    def attend(at, k):
-        own = {name: x[at]} if name else {}
-        return ESTIMATES[name](q[at], k, v[at], band=9, causal=causal, **own)
-
-    found, shared = attend(..., k), attend(..., keys)
-    assert found.shape == (*lead, 200, 3)
-    for head in np.ndindex(*lead):
-        np.testing.assert_allclose(found[head], attend(head, k[head]), rtol=1e-10)
-        np.testing.assert_allclose(shared[head], attend(head, keys), rtol=1e-10)
 
 
 # One denominator
@@ -121,6 +98,31 @@ def test_a_padded_text_has_the_rows_of_the_text_alone(way, causal, library):
             np.testing.assert_allclose(found[text][:, seen], alone, rtol=2e-4, atol=2e-5)
         assert np.isfinite(found).all()
         assert (found[0, :, :9] == 0).all() == causal  # rows before the text
+
+
+OWN = {  # of each head, beside keys that all share
+    "window": (near_field, lambda *lead: {}),
+    "mean key": (joint_attention, lambda *lead: {}),
+    "clusters": (joint_attention, lambda *lead: {"centres": points(*lead, 5, 6)}),
+    "features": (near_far.joint_favor_attention, lambda *lead: {"W": points(*lead, 5, 6)}),
+}
+
+
+@each_causal
+@pytest.mark.parametrize("lead", [(2,), (2, 3)])
+@pytest.mark.parametrize(("attend", "own"), OWN.values(), ids=OWN)
+def test_leading_axes_broadcast_and_each_head_may_have_an_estimate_of_its_own(
+    attend, own, lead, causal
+):
+    (q, k, v), own = qkv(600, lead=lead), own(*lead)
+    for keys in (k, k[(0,) * len(lead)]):
+        found = attend(q, keys, v, band=9, causal=causal, **own)
+        assert found.shape == v.shape
+        for head in np.ndindex(*lead):
+            one = (x[head] for x in (q, np.broadcast_to(keys, k.shape), v))
+            of_head = {name: x[head] for name, x in own.items()}
+            expected = attend(*one, band=9, causal=causal, **of_head)
+            np.testing.assert_allclose(found[head], expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("near", [(64, 0), (2000, 0), (9, 2000), (10**6, 10**6)], ids=str)

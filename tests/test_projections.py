@@ -39,13 +39,6 @@ def test_a_draw_depends_on_its_generator_alone_and_moves_it_on(name):
     assert not np.array_equal(first, second)
 
 
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("rng", [0, None, np.random.RandomState(0), np.random])
-def test_a_seed_is_no_generator(name, rng):
-    with pytest.raises(ValueError, match=r"default_rng\(seed\)"):
-        ALL[name](rng, 4, 3)
-
-
 def test_rows_have_the_lengths_that_are_given():
     lengths = np.array([0.0, 0.5, 2.0, 3.0, 1.0])
     W = projections.orthogonal(generator(), 5, 3, norms=lengths)

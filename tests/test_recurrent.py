@@ -129,16 +129,6 @@ def test_erasing_may_stand_apart_from_strength():
     np.testing.assert_allclose(S, chunk_map(k, w * v, None, gate, erase=p * k).B, atol=1e-12)
 
 
-def test_a_state_is_a_value_so_an_old_one_is_a_way_back():
-    q, k, v, beta, gate = tokens()
-    kept, _ = recurrence(q, k, v, beta, gate)
-    copy = kept.copy()
-    recurrence(q, k, v, beta, gate, state=kept)
-    delta_attention(q, k, v, beta, gate, state=kept)
-    then(Affine(np.eye(D), kept), chunk_map(k, v, beta, gate))
-    np.testing.assert_array_equal(kept, copy)
-
-
 def test_the_strict_double_runs_every_gate():
     host = tokens(70)
     strict = [array_api_strict.asarray(x) for x in host]

@@ -150,15 +150,6 @@ def test_a_configuration_that_does_not_fit_is_refused(sizes, message):
 
 
 def test_what_belongs_to_another_configuration_is_refused_by_name():
-    params, tokens = init(rng(), DECODER), tokens_of(2, 9)
-    for wrong, read, words in (
-        (
-            {n: x for n, x in params.items() if n != "wider"},
-            tokens,
-            "params must have 'wider', got",
-        ),
-        (params, tokens + 11, "tokens must be from 0 to 10, got 11 to 21"),
-        (params, tokens - 11, "tokens must be from 0 to 10, got -11 to -1"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            forward(wrong, read, DECODER)
+    params = {name: x for name, x in init(rng(), DECODER).items() if name != "wider"}
+    with pytest.raises(ValueError, match="params must have 'wider', got"):
+        forward(params, tokens_of(2, 9), DECODER)

@@ -47,8 +47,6 @@ def favor(p, q, k, v, W, **options):
 
 
 SHARED = defects("""
-    unsigned-qr: Q as LAPACK leaves it
-        projections: return Q * signs[:, None, :] => return Q
     norms-squared: χ² for χ
         projections: np.sqrt(squares) * directions => squares * directions
     last-step-lost: the last rows are not written
