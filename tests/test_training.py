@@ -105,20 +105,6 @@ def test_three_kinds_of_data_have_one_shape_and_are_what_they_are_called():
     assert len({windows[0] for windows in drawn}) > 1
 
 
-def test_the_heads_of_a_decoder_are_kept_early_and_late():
-    early, late, rotary = (data.learned(when) for when in ("early", "late", "rotary"))
-    assert {a.shape for a in (*early, *late, *rotary)} == {(2, 4, 32, 32, 8)}
-    np.testing.assert_array_equal(early, data.learned("early"))
-    lengths, squares = [], []
-    for q, k, _ in (early, late):
-        lengths.append(np.linalg.norm(k, axis=-1).mean(axis=(2, 3)))
-        x, y = (a - a.mean(axis=(2, 3), keepdims=True) for a in (q, k))
-        z = (x[..., :, None, :] + y[..., None, :, :]) * 8**-0.25
-        squares.append(np.median((z**2).sum(axis=-1), axis=(2, 3, 4)))
-    assert (lengths[1] > lengths[0]).all()
-    assert (squares[1] > 1.2 * squares[0]).all()
-
-
 def trained_longer():
     """{(run, seed): bits (steps,)}."""
     rows = table("decoder")
