@@ -119,25 +119,6 @@ def padding_on_either_side_changes_no_row(p):
 
 
 @claim("""
-    taylor-over-factorial: x^α/α! for x^α/√α!, so that terms of the series get 1/k!² for 1/k!
-        features: powers.append(powers[-1] * column / math.sqrt(a))
-            => powers.append(powers[-1] * column / a)
-""")
-def taylor_features_about_a_centre_of_keys_are_the_softmax_kernel(p):
-    """e^{xᵀc + (y−c)ᵀc} φ(x−c)ᵀφ(y−c) is e^{xᵀy} within |t|^{p+1} e^{max(t,0)}/(p+1)! of itself,
-    t = (x−c)ᵀ(y−c): the fast Gauss transform, whatever the centre"""
-    rng = np.random.default_rng(88)
-    x, y = rng.normal(size=(30, 3)), rng.normal(size=(40, 3))
-    for c, degree in itertools.product((np.zeros(3), y.mean(axis=0), 1.5 + y[0]), (1, 2, 6)):
-        t = (x - c) @ (y - c).T
-        out_of_it = np.exp((x @ c)[:, None] + (y - c) @ c)
-        about = p.features.taylor(x - c, degree) @ p.features.taylor(y - c, degree).T
-        bound = np.abs(t) ** (degree + 1) * np.exp(np.maximum(t, 0)) / math.factorial(degree + 1)
-        assert np.allclose(out_of_it * np.exp(t), np.exp(x @ y.T), rtol=1e-12)
-        assert np.all(np.abs(about - np.exp(t)) <= bound + 1e-9 * np.exp(np.abs(t)))
-
-
-@claim("""
     mean-key-unscaled: qᵀk̄ without d^{−1/2}
         near_far: * mean, axis=-1) / math.sqrt(q.shape[-1]) => * mean, axis=-1)
     no-band

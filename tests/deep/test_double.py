@@ -13,6 +13,7 @@ from PIL import Image
 
 from performer_course import backend
 from performer_course.teaching import figures
+from tests.support.lessons import with_free_signs
 from tests.support.strict_double import DEVICE, Namespace, poisoned
 from tests.test_figures import overlaps
 from tools.notebooks import NOTEBOOKS, VOLATILE, sources
@@ -20,34 +21,6 @@ from tools.notebooks import NOTEBOOKS, VOLATILE, sources
 LESSONS = [source for source in sources() if source.parent == NOTEBOOKS]
 # Their subject is the signs of LAPACK's QR, and what published code made of them.
 ABOUT_QR = {"05_orthogonal_features", "a1_errata"}
-
-
-def with_free_signs(rng):
-    """numpy.linalg's factorisations, with the signs that each may choose drawn from rng.
-
-    A column of U turns with its row of Vᵀ, a column of Q with its row of R, an eigenvector alone.
-    """
-    svd, eigh, qr = np.linalg.svd, np.linalg.eigh, np.linalg.qr
-
-    def any_svd(a, full_matrices=True, compute_uv=True):
-        if not compute_uv:
-            return svd(a, compute_uv=False)
-        U, S, V = svd(a, full_matrices)
-        sign = rng.choice([-1.0, 1.0], size=S.shape)
-        U[..., : S.shape[-1]] *= sign[..., None, :]
-        V[..., : S.shape[-1], :] *= sign[..., None]
-        return U, S, V
-
-    def any_eigh(a):
-        values, U = eigh(a)
-        return values, U * rng.choice([-1.0, 1.0], size=values.shape)[..., None, :]
-
-    def any_qr(a):
-        Q, R = qr(a)
-        sign = rng.choice([-1.0, 1.0], size=R.shape[:-1])
-        return Q * sign[..., None, :], R * sign[..., None]
-
-    return {"svd": any_svd, "eigh": any_eigh, "qr": any_qr}
 
 
 def said(cell):

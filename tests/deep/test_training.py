@@ -8,7 +8,7 @@ import pytest
 
 from performer_course import attention, compare, projections, transformer
 from performer_course.teaching import data
-from tests.support.lessons import definitions, needs_training
+from tests.support.lessons import definitions, needs_training, with_free_signs
 from tools.notebooks import NOTEBOOKS
 
 needs_training()
@@ -82,14 +82,8 @@ def test_the_lesson_takes_its_moments_from_training_text_alone():
 
 def test_moments_do_not_depend_on_the_signs_that_lapack_gives(lesson, monkeypatch):
     q, k, _ = data.learned()
-    eigh, signs = np.linalg.eigh, np.random.default_rng(5)
-
-    def any_signs(a):
-        values, U = eigh(a)
-        return values, U * signs.choice([-1.0, 1.0], size=values.shape)[..., None, :]
-
-    expected = lesson["moments"](q, k)
-    monkeypatch.setattr(np.linalg, "eigh", any_signs)
+    expected, free = lesson["moments"](q, k), with_free_signs(np.random.default_rng(5))
+    monkeypatch.setattr(np.linalg, "eigh", free["eigh"])
     for a, b in zip(lesson["moments"](q, k), expected, strict=True):
         np.testing.assert_array_equal(a, b)
 

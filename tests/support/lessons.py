@@ -1,10 +1,12 @@
-"""A lesson's functions and constants, what its notebook printed, and the tables that it reads."""
+"""A lesson's functions and constants, what its notebook printed, the tables that it reads, and the
+signs that LAPACK may choose."""
 
 import ast
 import csv
 import importlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from performer_course.teaching import data
@@ -50,3 +52,31 @@ def table(name: str, **where: str) -> list[dict]:
     """The rows of a table of notebooks/data that have these values."""
     with open(data.FOLDER / f"{name}.csv", encoding="utf-8", newline="") as file:
         return [row for row in csv.DictReader(file) if {**row, **where} == row]
+
+
+def with_free_signs(rng):
+    """numpy.linalg's factorisations, with the signs that each may choose drawn from rng.
+
+    A column of U turns with its row of Vᵀ, a column of Q with its row of R, an eigenvector alone.
+    """
+    svd, eigh, qr = np.linalg.svd, np.linalg.eigh, np.linalg.qr
+
+    def any_svd(a, full_matrices=True, compute_uv=True):
+        if not compute_uv:
+            return svd(a, compute_uv=False)
+        U, S, V = svd(a, full_matrices)
+        sign = rng.choice([-1.0, 1.0], size=S.shape)
+        U[..., : S.shape[-1]] *= sign[..., None, :]
+        V[..., : S.shape[-1], :] *= sign[..., None]
+        return U, S, V
+
+    def any_eigh(a):
+        values, U = eigh(a)
+        return values, U * rng.choice([-1.0, 1.0], size=values.shape)[..., None, :]
+
+    def any_qr(a):
+        Q, R = qr(a)
+        sign = rng.choice([-1.0, 1.0], size=R.shape[:-1])
+        return Q * sign[..., None, :], R * sign[..., None]
+
+    return {"svd": any_svd, "eigh": any_eigh, "qr": any_qr}
