@@ -333,9 +333,8 @@ show(
 # $1/\sum_j w_{ij}^2$. If $n$ keys share the weight equally, the sum is $n \cdot 1/n^2 = 1/n$, so the effective number
 # is $n$. It runs from 1, where one key has all the weight, to $L$, where all weights are equal.
 #
-# Each row of the table is one head on one input of $L$ tokens, with the median of this number over the queries. Compare
-# the last two columns: the fraction of the weight on keys at most 16 positions away, and what it would be if all
-# weights were equal.
+# Each row is one head on one input of $L$ tokens; *effective keys* is the median over its queries. Compare the last two
+# columns: the fraction of the weight on keys at most 16 positions away, and what it would be if all weights were equal.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 qa, ka, va = (a[1] for a in data.antibody_heads())  # (2, 122, 64): one head on two chains
@@ -402,9 +401,9 @@ with fold("The letter A, and the content head on a second chain"):
 #
 # Attention moves information between tokens. After it comes a small network, the *feed-forward network*, which works on
 # each token by itself. Each of the two adds its result to its input, and together they are a *block*. A *transformer*
-# is a few blocks, one after another. In an *encoder*, as in both models above, every token attends to all tokens. In a
-# *decoder* it attends only to itself and to the tokens before it; a *causal mask* hides the later ones. So the decoder
-# can learn to predict the next token, and write. Lesson 07 builds one.
+# is a stack of blocks. In an *encoder*, as in both models above, every token attends to all tokens. In a *decoder* it
+# attends only to itself and to the tokens before it; a *causal mask* hides the later ones. So the decoder can learn to
+# predict the next token, and write. Lesson 07 builds one.
 #
 # Each of our three heads compares every query with every key. Could something cheaper take its place, and how would we
 # notice if it could not?
@@ -526,9 +525,8 @@ print(f"{n} characters, no knowledge: {np.log2(n):.2f} bits per character")
 # It needs $\log_2 73 = 6.19$ bits, whatever the text.
 
 # %% [markdown]
-# Between that and the writer there are *counts*, a model without any attention: for each group of letters, it looks up
-# which character came next in the two texts, and how often. Where a group was rare, the count after one letter fewer
-# fills in.
+# A rival is a table of *counts*, without any attention: for each group of letters, it looks up which character came
+# next in the two texts, and how often. Where a group was rare, the count after one letter fewer fills in.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 bits = writer.bits(params)  # of each piece of 256 characters

@@ -604,12 +604,13 @@ with fold("Milliseconds"):
         print()
 
 # %% [markdown] tags=["answer"]
-# Degree 1 is enough: most exponents are between $-1$ and 1, where $1 + t$ follows $e^t$ fairly well.
+# Degree 1 is enough: most exponents are between $-1$ and 1, where $1 + t$ is not far below $e^t$.
 
 # %% [markdown]
 # **On 2,048 made-up tokens of width 8, a Taylor series with fewer features beats 256 trigonometric features in most
-# draws, and needs no random numbers.** Four times as many trigonometric features at best draw level, and then take
-# several times the milliseconds of exact attention. So we have found no attention on which they are the method to use.
+# draws, and needs no random numbers.** Four times as many trigonometric features at best draw level with the longest
+# series, and then take several times the milliseconds of exact attention. So we have found no attention on which they
+# are the method to use.
 #
 # To follow attention as it was learned, an estimate must be good where queries and keys are long and weights are small.
 # A mean of cosines is not: at given norms its error is no smaller for a small weight than for a large one, and it may

@@ -291,13 +291,13 @@ with fold("Three lengths of z, and other directions"):
 # drawn.**
 #
 # How many directions are enough? The density of directions at $z$ is $e^{-\|z\|^2/2}$ times the density at 0. With
-# about ten times the inverse, $10\, e^{\|z\|^2/2}$ directions, enough of them are that long, and a typical estimate
+# about ten times the inverse, $10\, e^{\|z\|^2/2}$ directions, about one lies beyond $z$, and a typical estimate
 # becomes useful; at $\|z\| = 3$ this is 900. For the MSE to fall below that of the answer 0, it takes $e^{\|z\|^2}$ of
 # them, nine times as many there.
 #
 # > **Aside.** Would better directions help? Orthogonal directions (lesson 05), 64 in 64 dimensions, remove about a
 # > quarter of the MSE at $\|z\| = 1$, but next to nothing at $\|z\| = 3$, where help is needed most. Directions of
-# > fixed norm estimate another kernel, SMREG; lesson 15 introduces better ones.
+# > fixed norm estimate another kernel, the *regularised softmax* kernel (SMREG); lesson 15 introduces better ones.
 #
 # So at large $\|z\|$ a single weight is out of reach for a few directions. But do we need single weights?
 #
@@ -540,7 +540,7 @@ with fold("Every kind of head, with shift and without"):
 # ## 7. Rivals at the same cost
 #
 # Let us compare them with methods that use no random numbers. A *window* gives exact weights to the keys at the nearest
-# positions, and one *mean key* stands for all others. *Taylor features* of degree 1 (lesson 08) have a fixed number.
+# positions, and one *mean key* stands for all others. *Taylor features* of degree 1 (lesson 08) always number $d + 1$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 bench, (x, y) = {}, (texts, data.antibody_heads())  # kind: the bench on each of its texts

@@ -215,8 +215,8 @@ show(
 #
 # ## 3. Feature maps without randomness
 #
-# Nothing in section 1 required $\varphi$ to approximate softmax. Any feature map will do as long as no denominator is
-# zero, and there are maps that need no random numbers:
+# Nothing in section 1 required $\varphi$ to approximate softmax. Any feature map will do as long as denominators stay
+# away from zero, and there are maps that need no random numbers:
 #
 # - `features.elu_plus_one`: *elu + 1* is $x + 1$ for $x > 0$ and $e^x$ otherwise, applied to each coordinate, so that
 #   $F = d$ (Katharopoulos et al., 2020);
@@ -242,8 +242,8 @@ show(
 # to those of ReLU as $a$ grows.
 #
 # We try elu + 1 on stored heads of three trained models: the causal decoder of lesson 16, after all its training, and
-# the antibody and speech models of lesson 06. All other maps, heads and rivals, the *bench* of this course
-# (`compare.rivals`), are in the fold.
+# the antibody and speech models of lesson 06. The fold has the *bench* of this course (`compare.rivals`): all other
+# maps, heads and rivals.
 #
 # **Before you run this:** is the normalised error of elu + 1 on these heads closer to 0 or to 1?
 

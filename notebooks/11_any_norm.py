@@ -259,10 +259,10 @@ with fold("Smallest denominators at three scales, and what rounding leaves of a 
 #
 # $$\hat o_i \approx o_i + \sum_j A_{ij}\, \eta_{ij}\, (v_j - o_i) , \qquad \sum_j A_{ij} (v_j - o_i) = 0 .$$
 #
-# Tokens are short, so with $S$ keys $A_{ij} \approx 1/S$. Let the values have variance 1, drawn independently of the keys, and let
-# the keys have mean zero. Then of the keys' part only the terms with $j = l$ add up. The baseline
-# $\operatorname{mean}(V)$ has equal weights where softmax has about $(1 + t_{ij} - \bar t_i)/S$, with the scores
-# $t = q^\top k/\sqrt d$. So
+# Tokens are short, so with $S$ keys $A_{ij} \approx 1/S$. Let the values have variance 1, independent of one another
+# and of the keys, whose mean is zero. Then of the keys' part only the terms with $j = l$ remain. The baseline
+# $\operatorname{mean}(V)$ has equal weights where softmax has about $(1 + t_{ij} - \bar t_i)/S$, with the scores $t =
+# q^\top k/\sqrt d$. So
 #
 # $$\text{error of features} \approx \frac{1}{S^2} \sum_{j=1}^S \frac{\|k_j'\|^2}{m} , \qquad
 # \text{error of mean}(V) \approx \frac{1}{S^2} \sum_{j=1}^S (t_{ij} - \bar t_i)^2 ,$$
@@ -373,8 +373,8 @@ predicted, relative, error, *_ = np.concatenate(list(points.values()), axis=1)
 few = relative < 0.1
 show(
     fig,
-    caption="In the left panel the points follow the line. Across the other the prediction grows by thirty powers of "
-    "ten, and the points stay near the dotted line.",
+    caption="In the left panel the points follow the line. Across the other the prediction grows by more than 25 powers "
+    "of ten, and the points stay near the dotted line.",
     alt="Measured against predicted normalised error, one point per head and text, logarithmic axes. The "
     f"{few.sum()} made-up heads with a relative variance {compared(relative[few], 0.1)} 0.1 have "
     f"{(error / predicted)[few].min():.2f} to {(error / predicted)[few].max():.2f} times the predicted error. The "
@@ -422,8 +422,7 @@ with fold("Predicted and measured errors, and the largest scores"):
 
 # %% [markdown]
 # **On these made-up tokens ($d = 8$) with a relative variance below a tenth the rule is right within a factor of two;
-# on every trained head it says nothing.** There the first form mostly promises far too small an error instead (see the
-# fold).
+# on every trained head it says nothing.** There the first form mostly predicts far too small an error (see the fold).
 #
 # Why does the rule fail there? By lesson 09 the weight of a pair with the score $t > 0$ has a relative variance of at
 # least $(e^{4t} - 1)/m$. In the median trained head of each kind the largest score is above 6, where that is more than

@@ -435,8 +435,8 @@ show(
 )
 
 # %% [markdown]
-# **A step with a cache reads all that was written so far, and a step with a state reads as much as at the first
-# token.** Cache and state are equal in size at $n^* = m (e + 2)/(d + e)$ tokens, about $m/2$ where $d = e$.
+# **A step with a cache reads all that was written so far; a step with a state reads no more than at the first token.**
+# Cache and state are equal in size at $n^* = m (e + 2)/(d + e)$ tokens, about $m/2$ where $d = e$.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -676,9 +676,9 @@ with fold("Errors of recall as they are, with the best factor, and with the best
 # as much again.
 
 # %% [markdown]
-# With 128 keys and values of 8 numbers this state is 13 times as large as the cache. **The more random facts a state of
-# fixed size that only adds holds, the worse it recalls each of them.** More positive features help slowly: at 128 keys
-# sixteen times as many do not halve the error. Here as many waves, the cosines and sines of lesson 08, do far better
+# With 128 keys and values of 8 numbers this state is 13 times as large as the cache. **The more random facts are added
+# to a state of fixed size, the worse it recalls each of them.** More positive features help slowly: at 128 keys sixteen
+# times as many do not halve the error. Here as many cosines and sines, exact where the query is the key, do far better
 # (lesson 21).
 #
 # To look up single facts among few keys, use a cache; use a state when a text takes far more memory and only its gist

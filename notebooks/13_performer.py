@@ -10,7 +10,7 @@
 # Since lesson 08 we have taken a trained writer, replaced its attention, and seen it fail. Its queries and keys were
 # made for exact weights, and features that are cheap enough cannot reproduce those weights. In this lesson we stop
 # asking for that. A *Performer* is a transformer whose attention is *FAVOR+* (fast attention via positive orthogonal
-# random features), and it need not have learned with any other. We assemble one, train it with its features, find out
+# random features), and which can learn with it from the start. We assemble one, train it with its features, find out
 # what it still lacks, and repair that with one line.
 
 # %%
@@ -96,9 +96,10 @@ print(f"state of a head: {M} × {D + 1} = {M * (D + 1):,} numbers")
 #
 # ## 2. Train it with its features
 #
-# Lesson 09 put 64 positive features into the writer that had learned with exact attention, and it needed more bits than
-# a table of letter frequencies. The writer of section 1 has the same size, saw the same texts for as many steps, and
-# had features all along. At every step its $W$ was drawn anew, so that it could not rely on the errors of any one draw.
+# Lesson 09 put 64 positive features, with shifted keys, into the writer that had learned with exact attention, and it
+# needed more bits than a table of letter frequencies. The writer of section 1 has the same size, saw the same texts for
+# as many steps, and had features all along. At every step its $W$ was drawn anew, so that it could not rely on the
+# errors of any one draw.
 #
 # **Before you run this:** will it need more than the 4.4 bits of letter frequencies, or fewer? Think of what training
 # can change, and of what it cannot.
@@ -376,8 +377,8 @@ for name, run in times.items():
 
 # %% [markdown]
 # **With a state, neither the memory nor the time per character grows with the text.** At the 256 characters that our
-# writer reads the state is even slower, because an update takes more small NumPy calls than a short cache does. It is
-# what makes a long text affordable.
+# writer reads the state is even slower, because an update takes more small NumPy calls than a short cache does. The
+# gain comes with long texts.
 #
 # ## 6. Train your own
 #

@@ -12,8 +12,8 @@
 # This is the idea of the *fast multipole method* (appendix [a8](a8_stars_and_charges.ipynb)). Attention, like gravity,
 # is a sum over pairs. Which pairs must it compute exactly, and which can it summarise?
 #
-# Be prepared for a small disappointment: a crude summary will often beat a clever one. Yet there is a kind of head on
-# which the crude one fails completely, and we shall see why.
+# A crude summary will often beat a clever one. Yet there is a kind of head on which it fails completely, and we shall
+# see why.
 
 # %%
 import time
@@ -146,7 +146,8 @@ with fold("Every kind of head, and how its heads are averaged"):
 # A quarter, about as the dotted line says, because then any quarter of the keys is as good as any other.
 
 # %% [markdown]
-# Trained heads do not ignore them: at a quarter of the keys every solid curve is above the dotted one, some only just.
+# Trained heads do not ignore positions: at a quarter of the keys every solid curve is above the dotted one, some only
+# just.
 #
 # **In all 16 heads the heaviest quarter of the keys holds more than half of the weight, but in five of them the nearest
 # quarter does not.** One of the two speech heads attends locally, and the other to distant tokens. So the nearest keys
@@ -707,8 +708,8 @@ fig, alt = drawings.methods()
 show(
     fig,
     alt=alt,
-    caption="The query is at the right end of each row. Compare with the first row: blue keys have their exact share of "
-    "the denominator, hatched ones an estimate, and grey ones nothing.",
+    caption="The query is at the right end of each row. Compare with the first row: blue keys have exact "
+    "exponentials, hatched ones an estimate, and grey ones nothing.",
 )
 
 # %% [markdown]

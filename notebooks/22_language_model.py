@@ -12,8 +12,8 @@
 # it a little further with cheaper attention. We measure first: can all of its attention be replaced, and if not, how
 # much?
 #
-# The model is SmolLM2-135M-Instruct (Allal et al., 2025), a decoder of 135 million parameters, rounded to about four
-# bits each in a file of 98 MB. You do not need this file: every result that takes the whole model is stored in
+# The model is SmolLM2-135M-Instruct (Allal et al., 2025), a decoder of 135 million parameters, rounded to four or eight
+# bits each, in a file of 98 MB. You do not need this file: every result that takes the whole model is stored in
 # `notebooks/data`. (`make model MODEL=language` fetches it.)
 
 # %% tags=["methods"]
@@ -442,8 +442,8 @@ with fold("All that is asked"):
 # %% [markdown]
 # ### One layer at a time
 #
-# Is this the work of all layers, or of a few? In one further sequence we convert one layer at a time, and leave the
-# other 29 exact.
+# Is retrieval the work of all layers, or of a few? In one further sequence we convert one layer at a time, and leave
+# the other 29 exact.
 #
 # **Before you run this:** retrieval may take several layers, one that marks the place, one that finds it, and one that
 # copies. If a single layer of the 30 is converted, do you expect 30 small losses, or few large ones?
@@ -767,9 +767,9 @@ print(f"exact attention, first digit of a pass key: {recalled(range(30))[0]:.2f}
 # The window alone falls back into repeating its prompt. With sinks the sentences are fluent again, but they lose the
 # subject: the talk was of improvements, and of these continuations only the exact one returns to them. Asked for the
 # pass key, exact attention gets its first three digits right, and then goes on with two other keys of the text, both
-# correct. **No converted model here writes the five digits, even with eight exact layers, although with these the
-# losses on digits are far below a guess.** A small model repeats itself with exact attention as well, so read such
-# lines beside the losses.
+# correct. **No converted model here gets even the first digit right, although with eight exact layers the losses on
+# digits are far below a guess.** A small model repeats itself with exact attention as well, so read such lines beside
+# the losses.
 #
 # ## 8. What it saves
 #
@@ -860,8 +860,8 @@ with fold("Memory, and all ratios"):
 #
 # ## Where it breaks
 #
-# - This is one model of 135 million parameters with weights of four bits, on twelve texts of 2,048 tokens and three
-#   sequences of six pass keys. The layers and the numbers of another model will differ.
+# - This is one model of 135 million parameters with weights of four or eight bits, on twelve texts of 2,048 tokens and
+#   three sequences of six pass keys. The layers and the numbers of another model will differ.
 # - Training was short, and the projections were not trained beside exact layers.
 #
 # ## Exercises

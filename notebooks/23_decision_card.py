@@ -109,8 +109,8 @@ with fold("All eight methods"):
 # **A window that drops the first key gives its weight to the keys that it keeps, because weights add up to one.** A
 # single sink repairs most of this.
 #
-# A row does not show the cost. A window costs a query as many multiplications as it has keys, and $m$ positive features
-# as many as $2m$ keys (lesson 10).
+# A row does not show the cost. A window costs a query one comparison per key, and $m$ positive features as much as $2m$
+# keys (lesson 10).
 #
 # **Before you read on:** a decoder reads 400 tokens at once. Are 128 positive features cheaper or more expensive there
 # than exact attention?
@@ -573,7 +573,7 @@ with fold("The verdicts, with the time"):
 #
 # Next replace the attention of the model, and measure the model. Two models show why you cannot skip this.
 #
-# The first is the antibody model. Put 64 positive features with sharpened directions (lesson 15) into each of its 64
+# The first is the antibody model. Put 64 positive features, sharpened as in the branch lesson 15, into each of its 64
 # heads. The perplexity, $e$ to the nats per hidden letter, is then about a quarter of what it is with
 # $\operatorname{mean}(V)$ in all heads.
 #
@@ -641,10 +641,9 @@ with fold("All heads and layers"):
 # - *And the other 22?* There a window of 256 keys with four sinks costs the digit next to nothing. But the
 #   multiplications that it saves are less than an eighth of all.
 #
-# **We keep exact attention, because the multiplications we could save here are few.** If memory were short, the third
-# answer could win: at this length the cache would shrink to little more than a third. On texts four times as long it
-# could save time, but there this course has not measured the task. Knowing when not to replace attention is a result,
-# too.
+# **We keep exact attention, because the multiplications we could save here are few.** If memory were short, this window
+# could win: at this length the cache would shrink to little more than a third. On texts four times as long it could
+# save time, but there this course has not measured the task. Knowing when not to replace attention is a result, too.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("The sums of this decision"):

@@ -1,8 +1,9 @@
 """A real pretrained language model, SmolLM2-135M-Instruct, run without its framework.
 
 A decoder: 30 blocks of nine query heads, d = 64, three of which share a key head; RoPE. `make
-model` fetches 135 million parameters in four bits; nothing else needs them. Host only. attend(i, q,
-k, v) is the causal attention of block i: q, k, v (9, n, 64), (3, n, 64) twice; result, as q.
+model` fetches 135 million parameters in four or eight bits; nothing else needs them. Host only.
+attend(i, q, k, v) is the causal attention of block i: q, k, v (9, n, 64), (3, n, 64) twice; result,
+as q.
 
 Source: Allal et al. (2025), the model; Touvron et al. (2023), its blocks.
 """
