@@ -193,10 +193,6 @@ show(
     alt=alt,
 )
 
-# %% [markdown]
-# Training also needs gradients, and for them a loop over tokens, differentiated automatically, stores every $P_i$.
-# Chunks store far less (see the fold).
-
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 stored = long // 128 * (prefix + 128**2)
 with fold("What chunks store for the gradients, and a second pass that stores nothing"):

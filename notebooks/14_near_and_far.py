@@ -220,7 +220,9 @@ with fold("Every head on each of its texts, and zeros outside a band"):
     for q5, k5 in rng.normal(size=(200, 2, 64, 16)):
         weights = averaged(np.where(five, q5 @ k5.T / 16**0.5, 0), np.eye(64))
         outside.append((weights * ~five).sum() / 64)
-    print("the aside: five diagonals of 64, normal queries and keys, 200 draws; with zeros outside")
+    print(
+        "a banded matrix: five diagonals of 64, normal queries and keys, 200 draws; zeros outside, so"
+    )
     print(f"{np.mean(outside):.1%} ± {np.std(outside):.1%} of the weight leaves the window")
 
 # %% [markdown] tags=["answer"]
@@ -283,7 +285,6 @@ print(f"second speech head, 23 keys on each side, median query: {part:.2f} of th
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 with_mean_key = judged(near_far.joint_attention)
 lower = [f"{kind} {(x < window[kind]).sum()} of {len(x)}" for kind, x in with_mean_key.items()]
-print("with the mean key a lower error than the window alone:", ", ".join(lower))
 (q, k, v), (_, sample) = CASES["speech"][1]
 centres, _ = kmeans2(sample, 31, minit="++", rng=np.random.default_rng(0))
 own = ((k[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)  # the nearest centre of each key
@@ -291,6 +292,7 @@ representatives = {"mean key": mean_key, "31 centres": centres[own]}
 scores = {"exact": q @ k.T / 8} | {name: q @ c.T / 8 for name, c in representatives.items()}
 total = {name: (np.exp(t) * far).sum(axis=1) for name, t in scores.items()}
 with fold("The errors with a mean key, all texts of the decoder, and the far weights"):
+    print("with the mean key a lower error than the window alone:", ", ".join(lower))
     print("window and mean key   median  lowest highest  below 1")
     for kind, x in with_mean_key.items():
         cells = (
@@ -463,9 +465,6 @@ def below(one, other):
     print(f"{one} below {other}:", ", ".join(cells), f"({sum(of.values())} of {len(EVERY)})")
 
 
-below("window + mean key", "window + features")
-below("window + centres", "window + mean key")
-
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(12.8, 5.2), sharey=True)
 for ax, kind in zip(axes, ("decoder", "antibody", "speech"), strict=True):
@@ -529,6 +528,8 @@ with fold("Every method and kind of head, what each costs, and the starts of k-m
         of = [k for k in CARDS if w in middle[k]]
         cells = (f"{CARDS[k][0][w][0]}: {(middle[k][w] < middle[k]['window']).sum()}" for k in of)
         print(f"{w:26}" + "".join(f"{cell:>27}" for cell in cells))
+    below("window + mean key", "window + features")
+    below("window + centres", "window + mean key")
     below("half the window + mean key", "window + features")
     by_head = (
         middle["antibody"]["window + centres"] < middle["antibody"]["window + mean key"]

@@ -726,14 +726,15 @@ with fold("Trained features"):
 # layers, whose cache is nearly all of the memory?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-print("8 exact layers, and the others    nats over exact    MB at 8,192 tokens")
-for label, m, state in (
-    ("window 96 + 4", "window 96 + 4", 0),
-    ("window 64 + 4, trained features", "window 64 + 4, trained 0", STATE),
-    ("window 256 + 4", "window 256 + 4", 0),
-):
-    size = megabytes(24, int(m.split()[1]), state)
-    print(f"{label:32}{over(m + ', 8 exact').mean():17.3f}{size:22.1f}")
+with fold("Eight exact layers: the loss and the memory of three methods in the others"):
+    print("8 exact layers, and the others    nats over exact    MB at 8,192 tokens")
+    for label, m, state in (
+        ("window 96 + 4", "window 96 + 4", 0),
+        ("window 64 + 4, trained features", "window 64 + 4, trained 0", STATE),
+        ("window 256 + 4", "window 256 + 4", 0),
+    ):
+        size = megabytes(24, int(m.split()[1]), state)
+        print(f"{label:32}{over(m + ', 8 exact').mean():17.3f}{size:22.1f}")
 
 # %% [markdown]
 # At equal memory per text the trained features win on both kinds of text that were tried, though on first digits of
