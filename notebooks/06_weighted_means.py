@@ -390,7 +390,7 @@ with fold("The letter A, and the content head on a second chain"):
 
 # %% [markdown]
 # The content head gives the letter A, for alanine, over four times the weight that equal weights would give it, on two
-# antibodies. **One trained head looks for a letter, another attends to its neighbours, and a third spreads its weight
+# antibodies. **One trained head favours a letter, another attends to its neighbours, and a third spreads its weight
 # over about a third of all keys.** We chose these three because they differ.
 #
 # ### Positions, blocks and decoders

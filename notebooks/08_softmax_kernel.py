@@ -604,7 +604,7 @@ with fold("Milliseconds"):
         print()
 
 # %% [markdown] tags=["answer"]
-# Degree 1 is enough: most exponents are between $-1$ and 1, where $1 + t$ is not far below $e^t$.
+# Degree 1 is enough: most exponents are between $-1$ and 1, where $1 + t$ roughly follows $e^t$.
 
 # %% [markdown]
 # **On 2,048 made-up tokens of width 8, a Taylor series with fewer features beats 256 trigonometric features in most

@@ -290,10 +290,9 @@ with fold("Three lengths of z, and other directions"):
 # **At large $\|z\|$ an experiment makes a bad estimate look good, because the terms that matter have not been
 # drawn.**
 #
-# How many directions are enough? The density of directions at $z$ is $e^{-\|z\|^2/2}$ times the density at 0. With
-# about ten times the inverse, $10\, e^{\|z\|^2/2}$ directions, about one lies beyond $z$, and a typical estimate
-# becomes useful; at $\|z\| = 3$ this is 900. For the MSE to fall below that of the answer 0, it takes $e^{\|z\|^2}$ of
-# them, nine times as many there.
+# How many directions are enough? The density of directions at $z$ is $e^{-\|z\|^2/2}$ times the density at 0. Of about
+# $10\, e^{\|z\|^2/2}$ directions one lies beyond $z$, and a typical estimate becomes useful; at $\|z\| = 3$ this is
+# 900. For the MSE to fall below that of the answer 0, it takes $e^{\|z\|^2}$ of them, nine times as many there.
 #
 # > **Aside.** Would better directions help? Orthogonal directions (lesson 05), 64 in 64 dimensions, remove about a
 # > quarter of the MSE at $\|z\| = 1$, but next to nothing at $\|z\| = 3$, where help is needed most. Directions of

@@ -242,8 +242,8 @@ show(
 # to those of ReLU as $a$ grows.
 #
 # We try elu + 1 on stored heads of three trained models: the causal decoder of lesson 16, after all its training, and
-# the antibody and speech models of lesson 06. The fold has the *bench* of this course (`compare.rivals`): all other
-# maps, heads and rivals.
+# the antibody and speech models of lesson 06. The fold has all other maps, heads and rivals (`compare.rivals`, the
+# *bench* of this course).
 #
 # **Before you run this:** is the normalised error of elu + 1 on these heads closer to 0 or to 1?
 

@@ -374,7 +374,7 @@ few = relative < 0.1
 show(
     fig,
     caption="In the left panel the points follow the line. Across the other the prediction grows by more than 25 powers "
-    "of ten, and the points stay near the dotted line.",
+    "of ten, and most points stay near the dotted line.",
     alt="Measured against predicted normalised error, one point per head and text, logarithmic axes. The "
     f"{few.sum()} made-up heads with a relative variance {compared(relative[few], 0.1)} 0.1 have "
     f"{(error / predicted)[few].min():.2f} to {(error / predicted)[few].max():.2f} times the predicted error. The "
@@ -422,7 +422,8 @@ with fold("Predicted and measured errors, and the largest scores"):
 
 # %% [markdown]
 # **On these made-up tokens ($d = 8$) with a relative variance below a tenth the rule is right within a factor of two;
-# on every trained head it says nothing.** There the first form mostly predicts far too small an error (see the fold).
+# on every trained head it says nothing.** There this second form predicts far too large an error, and the first mostly
+# far too small a one (see the fold).
 #
 # Why does the rule fail there? By lesson 09 the weight of a pair with the score $t > 0$ has a relative variance of at
 # least $(e^{4t} - 1)/m$. In the median trained head of each kind the largest score is above 6, where that is more than

@@ -182,7 +182,7 @@ with fold("The rank of the masked table, and of three blocks below its diagonal"
 #
 # **With linear attention a causal transformer is a recurrent network: each token changes a state of fixed size, and the
 # output is read from that state.** This is the *recurrent form*. Its update is linear in the state, and only adds to
-# it, so many tokens can be added at once, and training may use chunks instead.
+# it, so many tokens can be added at once, and training may go by chunks instead of tokens.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.causal_forms()

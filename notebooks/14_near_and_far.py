@@ -381,7 +381,7 @@ show(
 #
 # Each method gets the same number of multiplications, a quarter of exact attention's, and a sixteenth on the speech
 # recording. So a summary is paid for with keys of the window: a mean key costs least, a centre more, and a feature
-# most. What can be chosen is chosen on other text, for the speech recording on the first ten of its thirty seconds. The
+# most. Sizes and centres are chosen on other text, for the speech recording on the first ten of its thirty seconds. The
 # features are FAVOR+ with shifted keys (lesson 09).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]

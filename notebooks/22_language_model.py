@@ -191,7 +191,7 @@ with fold("Short values, and where they are"):
 #
 # Lesson 09 gives the relative variance of a weight that $m$ random directions estimate: with $z = q' + k'$ it is
 # $(e^{\|z\|^2} - 1)/m$. We may first shift all keys by one vector, which changes no weight of the softmax. The mean of
-# $q + k$, taken from other text, makes $\|z\|^2$ small on average.
+# $q + k$, taken from other text, makes $\|z\|^2$ smaller on average.
 #
 # **Before you run this:** shifted, $\|z\|^2$ is about 28 in the median head. How many directions bring the relative
 # variance down to 1: thousands, millions, or more?
@@ -256,7 +256,7 @@ def converted(exact, window, sinks):
 # size of the output, and averaged over the 30 layers.
 #
 # **Before you run this:** we have a window of 64 and the first four tokens. Which helps the model more, 32 more keys in
-# the window, or one mean key for all the keys that the window leaves out, which helped on every head of lesson 14?
+# the window, or one mean key for all the keys that the window leaves out, which helped in all 46 cases of lesson 14?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 SHOWN = {

@@ -507,7 +507,7 @@ with fold("The verdicts, and how often a head retrieves"):
 #
 # How do you recognise a head that retrieves? Count how often it gives more than half of its weight to one distant key,
 # in text with facts to retrieve and in text without.  Such counts find three of the four layers that retrieval needs
-# most in this model. For the rest, replace one layer at a time and measure the task.
+# most in this model. To find the rest, replace one layer at a time and measure the task.
 #
 # ### The time
 #
@@ -691,7 +691,7 @@ with fold("The sums of this decision"):
 # - A verdict depends on the text: on another text, a head may attend to other keys.
 # - The times are those of NumPy on one machine and for one layer, and the memory of a cache is not counted.
 # - The threshold of 0.1 is a convention and not a theorem: with a window and sinks the error of layer 18 as a whole,
-#   relative to its output, is well below it (section 5).
+#   relative to its output, is well below it, and yet no layer matters more to retrieval (section 5).
 #
 # ## Exercises
 #
