@@ -29,9 +29,12 @@ def filled(text: str) -> str:
         said["clone"] = (
             f"\n\n```\ngit clone {repository} performer_course\ncd performer_course\n```"
         )
-        said["report"] = f" ([here]({repository}/issues))"
+        said["report"] = f" [Write here]({repository}/issues)."
     if site:
-        said["clone"] += f"\n\nWithout git, unpack [{ARCHIVE}]({site}/{ARCHIVE})."
+        said["clone"] += (
+            f"\n\nWithout git, unpack [{ARCHIVE}]({site}/{ARCHIVE}). A single notebook, downloaded "
+            "from its page, installs the course in its first cell."
+        )
         said["install"] = f" Without a clone: `pip install {site}/{wheel_name()}`."
     url = f"  url    = {{{site or repository}}},\n" if site or repository else ""
     return CITED.sub(rf"\1{url}", MARK.sub(lambda mark: said[mark[1]], text))

@@ -198,3 +198,9 @@ def test_without_a_package_one_is_told_of_the_group(monkeypatch):
     monkeypatch.setattr("kit.distributions", lambda name: [name] * (name != "myst-nb"))
     with pytest.raises(SystemExit, match=r"^myst-nb missing.*make site.*--group site"):
         need("site")
+
+
+def test_a_lesson_its_sheet_and_its_solutions_are_saved_under_names_of_their_own(whole):
+    pages = (LESSON, EXERCISES, EXERCISES.replace("exercises", "solutions"))
+    saved = [re.findall(r"download='(.+?)'", read(whole, page)) for page in pages]
+    assert saved == [[f"{of}{NAME}.ipynb"] for of in ("", "exercises_", "solutions_")]
