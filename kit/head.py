@@ -13,8 +13,7 @@ from tools.setting import NOTEBOOKS, ROOT, address
 WORD = re.compile(r"(?m)^- \*\*(.+?)\*\*: (.+) \[(\w\d)\]\(\w+\.ipynb\)$")
 AFTERWARDS = re.compile(r"^Afterwards,? you (?:can |)")
 LESSON = re.compile(r"notebooks/(\d\d|a\d)_\w+$")
-# What people type who do not know the course yet: by a lesson's number, or by the page
-# or folder.
+# What people type who do not know the course yet: by a lesson's number, a page or a folder.
 TYPED = {
     "index": "prerequisites, requirements, install, license, licence, cite, citation, bibtex",
     "notebooks/errata_list": "mistakes in papers",
@@ -117,7 +116,7 @@ def words(docname: str) -> list[str]:
     own = [lesson.subject, *terms().get(lesson.number, [])] if lesson else []
     place = lesson.number if lesson else docname
     typed = [said for page, said in TYPED.items() if place.startswith(page)]
-    return own + ", ".join(typed).split(", ") * bool(typed)
+    return own + [word for said in typed for word in said.split(", ")]
 
 
 def tags(docname: str) -> str:

@@ -306,7 +306,8 @@ for d in (4, 16, 64, 256):
 # This is *multi-head attention*. *Concat* puts $H$ outputs of shape (L, e) side by side, as one matrix (L, He). If $x$
 # has the shape (L, n), where Vaswani et al. write $d_{\text{model}}$ for $n$, then $W_O$ has the shape (He, n), and the
 # result has the shape of $x$ again. Usually $d = e = n/H$, so that $H$ heads cost about as much as one of width $n$. In
-# the drawing, $W_Q$ holds the matrices $W_q^{(r)}$ of all heads side by side, and likewise for keys and values.
+# the drawing, $W_Q$ holds the matrices $W_q^{(r)}$ of all heads side by side; $W_K$ and $W_V$ do the same for keys and
+# values.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.multi_head()

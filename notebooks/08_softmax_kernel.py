@@ -646,9 +646,9 @@ with fold("Three draws each of 32 and 128 directions"):
     print(f"all {len(writer.symbols())} characters alike: {np.log2(len(writer.symbols())):.2f}")
 
 # %% [markdown]
-# **In all six draws, the writer with cosines and sines does worse than if it guessed all 73 characters alike.** In
-# section 3 the trouble began with estimates that came out negative. So lesson 09 asks: can the same kernel be written as
-# a mean of *positive* terms, and will the writer then write again?
+# **In all six draws, the writer with cosines and sines does worse than if it guessed, with all 73 characters equally
+# likely.** In section 3 the trouble began with estimates that came out negative. So lesson 09 asks: can the same kernel
+# be written as a mean of *positive* terms, and will the writer then write again?
 #
 # ## Take away
 #

@@ -393,10 +393,8 @@ if HAS_JAX:
 
     from performer_course.teaching import training
 else:
-    print(
-        "This cell and the next one need JAX, which a web browser does not have. To train, install"
-    )
-    print("the course on a machine of your own, and run this lesson there.")
+    print("This cell and the next one need JAX, which a web browser does not have.")
+    print("To train, install the course on a machine of your own, and run this lesson there.")
 
 
 def forgets(q, k, v, layer, **_):

@@ -388,8 +388,8 @@ show(
 COST = {"antibody": 1 / 4, "speech": 1 / 16, "decoder": 1 / 4}
 
 
-METHODS = ("window", "window + mean key", "window + centres", "window + features")
-SHOWN = (*METHODS, "clustered queries", "positive features")
+SHOWN = ("window", "window + mean key", "window + centres", "window + features")
+SHOWN += ("clustered queries", "positive features")
 METHODS = (*SHOWN, "half the window + mean key")
 
 
@@ -843,6 +843,6 @@ with fold("Every width, and a mean key"):
 #   use windows.
 # - [Greengard & Strain (1991)](references.md#greengard-1991), [Yang et al. (2003)](references.md#yang-2003). The fast
 #   Gauss transform: since $e^{q^\top k} = e^{q^\top c}\, e^{q^\top (k - c)}$, keys close to a centre $c$ nearly share a
-#   weight; the improved one expands the second factor, too.
+#   weight; the improved one also expands the second factor.
 # - [Zhu & Soricut (2021)](references.md#zhu-2021), [Kang et al. (2023)](references.md#kang-2023),
 #   [Gerami et al. (2024)](references.md#gerami-2024). H-Transformer-1D, Fast Multipole Attention, FAST.
