@@ -257,9 +257,7 @@ class Site:
         links, solved = [], f"{home}/solutions/{stem}"
         if solved in self.files and solved != here:
             links.append(self.link("solution" if project else "solutions", solved, here))
-        file = (
-            here.removeprefix("notebooks/").replace("/", "_") + ".ipynb"
-        )  # lesson and sheet apart
+        file = f"{here.removeprefix('notebooks/').replace('/', '_')}.ipynb"
         links.append(_download(relative(f"_sources/{here}.ipynb", here), "notebook", file))
         row = f"<p class='buttons beside'>{' '.join(buttons)}</p>\n\n" if buttons else ""
         moves = [name for name in figures.SCRIPTS if here == self.lessons.get(name[:2])]

@@ -39,6 +39,11 @@ def test_the_head_of_a_lesson_has_its_description_and_its_words():
     ]
 
 
+def test_what_is_typed_for_a_folder_finds_each_of_its_pages():
+    assert "multiple choice" in head.words("kit/pages/quizzes/3_attention")
+    assert "multiple choice" not in head.words("kit/pages/speed")
+
+
 def test_the_pictures_are_the_first_figures_of_lesson_00():
     for number, figure in enumerate(read(find("00")).figures[:2], start=1):
         png = (NOTEBOOKS / f"picture_{number}.png").read_bytes()
