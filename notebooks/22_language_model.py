@@ -1,16 +1,14 @@
 # %% [markdown]
 # # Language models: convert one, and find what must stay exact
 #
-# > **45 minutes.** Needs: the relative variance of a weight (lesson 09), linear attention (lesson 10), the KV cache and
+# > **35 minutes.** Needs: the relative variance of a weight (lesson 09), linear attention (lesson 10), the KV cache and
 # > a state of constant size (lesson 12), windows, sink tokens and the mean key (lesson 14).
 # >
 # > Afterwards you can say where a language model's multiplications and memory go, replace its attention by a cheaper
 # > method, measure what is lost on text and on a task that needs distant tokens, and decide how much of it to convert.
 #
 # For the writer of lesson 14 a window was enough, because it hardly needs more than the last dozen letters. What does a
-# window take from a model that uses distant tokens? The common advice is to *fine-tune* such a model, that is, to train
-# it a little further with cheaper attention. We measure first: can all of its attention be replaced, and if not, how
-# much?
+# window take from a model that uses distant tokens? Can all of its attention be replaced, and if not, how much?
 #
 # The model is SmolLM2-135M-Instruct (Allal et al., 2025), a decoder of 135 million parameters, rounded to four or eight
 # bits each, in a file of 98 MB. You do not need this file: every result that takes the whole model is stored in
@@ -69,19 +67,11 @@ def mean_se(x):
 # %% [markdown]
 # ## 1. Where the multiplications go
 #
-# The model has 30 *blocks*, one after another. As in lesson 06, a block adds to the vector $x$ of each token, of width
-# 576, first the output of multi-head attention, which gathers from the tokens up to this one, and then the output of a
-# feed-forward network, which works on each token by itself:
-#
-# $$x \leftarrow x + \text{attention}(x) , \qquad x \leftarrow x + \text{network}(x) .$$
-#
-# We call the attention of a block a *layer*, and number the layers from 0 to 29. The nine query heads of a layer share
-# three key heads, three query heads to each: *grouped-query attention* (Ainslie et al., 2023). Each key head also has
-# the values, so the KV cache is a third as large.
-#
-# > **Aside: three more details.** Queries and keys are rotated by angles that grow with the position (*rotary position
-# > embeddings*, RoPE), a vector is divided by its root mean square before each of the two parts (*RMSNorm*), and the
-# > feed-forward network is gated (*SwiGLU*), so it has three matrices instead of two. Lesson 07 explains them.
+# The model has 30 *blocks*, each with multi-head attention and a feed-forward network as in lesson 06, on vectors of
+# width 576. We call the attention of a block a *layer*, and number the layers from 0 to 29. The nine query heads of a
+# layer share three key heads, three query heads to each: *grouped-query attention* (Ainslie et al., 2023). Each key
+# head also has the values, so the KV cache is a third as large. (Lesson 07 explains what else such a block has, among
+# it the rotation of queries and keys by their position.)
 #
 # How much work is attention? Count the multiplications for one token:
 
@@ -114,14 +104,13 @@ with fold("Four lengths"):
 
 # %% [markdown]
 # **In this model attention takes about a fifth of a token's multiplications after a thousand tokens, and two thirds
-# after eight thousand.** The cache grows with every token. At 8,192 tokens, the longest text that the model is made
-# for, it takes 377 MB in float32, almost four times the file of the model. So on long texts there is much to save. What
-# would be lost?
+# after eight thousand.** At 8,192 tokens, the longest text that the model is made for, its cache takes almost four
+# times as much memory as its file. So on long texts there is much to save. What would be lost?
 #
 # ## 2. What its heads attend to
 #
-# Before we replace attention we look at it. For each of the 270 heads, nine in each layer, we measured on two texts
-# which fraction of the weight is on the first token, on the last 64 tokens, and on tokens more than 256 back.
+# For each of the 270 heads, nine in each layer, we measured on two texts which fraction of the weight is on the first
+# token, on the last 64 tokens, and on tokens more than 256 back.
 #
 # **Before you run this:** the weights of a row add up to 1, so a head that finds nothing to attend to must still put
 # its weight somewhere. Suppose that it gives most of it to one token, whatever the query. How long should the value of
@@ -179,9 +168,8 @@ with fold("Short values, and where they are"):
 # weighted mean of the other values.
 
 # %% [markdown]
-# In layers 0 to 2 the first token gets almost no weight. In layers 3 to 10 much of the weight is on keys with short
-# values: common tokens, such as spaces, commas and some occurrences of "the", many of them far back. Layer 11 attends
-# locally. From layer 12 on the first token is a sink, as in lesson 14.
+# The short values belong to common tokens, such as spaces, commas and some occurrences of "the", and many of these
+# tokens are far back.
 #
 # **This model has two kinds of sinks: the first token from layer 12 on, and common tokens with short values, such as
 # spaces, in layers 3 to 10.** So it depends on tokens that a window drops. Can the methods of this course keep them?
@@ -245,33 +233,34 @@ def converted(exact, window, sinks):
 
 
 # %% [markdown]
-# With the model itself, `language.logits(weights, tokens, converted((), 64, 4))` gives the logits, and
-# `language.generate` writes text. We convert all 30 layers at once and read six texts of 2,048 tokens, on which nothing
-# was trained or chosen: three of Jane Austen's *Mansfield Park*, and three of the Python language reference. The
-# model's loss is the mean of $-\ln P$ of the right next token, in *nats* per token. *Window 64 + 4* means the last 64
-# keys, the row's own included, and the first 4 tokens. *64 centres* are the centres of 64 clusters of keys, found on
-# training text; as in lesson 14 a centre represents the far keys nearest to it.
+# With the model itself, `language.logits(weights, tokens, converted((), 64, 4))` gives the logits. We convert all 30
+# layers at once and read six texts of 2,048 tokens, on which nothing was trained or chosen: three of Jane Austen's
+# *Mansfield Park*, and three of the Python language reference. The loss is the mean of $-\ln P$ of the right next
+# token, in *nats* per token. *Window 64 + 4* means the last 64 keys, the row's own included, and the first 4 tokens.
+# *64 centres*, found on training text, represent the far keys nearest to them, as in lesson 14.
 #
-# Beside the loss we put an error like that of the earlier lessons: of each layer's output, squared, relative to the
-# size of the output, and averaged over the 30 layers.
+# Beside the loss we put the mean error of the 30 layers' outputs, like that of the earlier lessons.
 #
 # **Before you run this:** we have a window of 64 and the first four tokens. Which helps the model more, 32 more keys in
 # the window, or one mean key for all the keys that the window leaves out, which helped in all 46 cases of lesson 14?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 SHOWN = {
-    "window 64": "window 64",
     "window 64 + 4": "window 64 + 4",
     "window 64 + 4, mean key": "… and a mean key",
-    "window 64 + 4, mean key from block 1": "… mean key, but not in layer 0",
-    "window 64 + 4, short values": "… and keys with short values",
     "window 64 + 4, 64 centres": "… and 64 centres",
     "window 96 + 4": "window 96 + 4",
-    "window 128 + 4": "window 128 + 4",
     "window 256 + 4": "window 256 + 4",
+}
+FOLDED = {
+    "window 64": "window 64",
+    "window 64 + 4, mean key from block 1": "… mean key, but not in layer 0",
+    "window 64 + 4, short values": "… and keys with short values",
+    "window 128 + 4": "window 128 + 4",
     "window 512 + 4": "window 512 + 4",
 }
-losses = {m: mean_se(over(m)) for m in SHOWN}
+ALL = SHOWN | FOLDED
+losses = {m: mean_se(over(m)) for m in ALL}
 
 
 def at(method, first, last):
@@ -280,7 +269,7 @@ def at(method, first, last):
     return np.mean([[NATS[method][w][n] - NATS["exact"][w][n] for n in names] for w in WINDOWS])
 
 
-fig, axes = plt.subplots(1, 2, figsize=(12.5, 5.2), sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(12.5, 3.6), sharey=True)
 places = np.arange(len(SHOWN))[::-1]
 axes[0].barh(
     places, [losses[m][0] for m in SHOWN], xerr=[losses[m][1] for m in SHOWN], color=COLORS[0]
@@ -288,15 +277,15 @@ axes[0].barh(
 axes[1].barh(
     places, [np.mean(ERRORS[m]) for m in SHOWN], color=COLORS[1], hatch="//", edgecolor="white"
 )
-axes[0].set(xlabel="loss over exact, nats per token", xlim=(0, 0.6), yticks=places)
+axes[0].set(xlabel="loss over exact, nats per token", xlim=(0, 0.5), yticks=places)
 axes[0].set_yticklabels(SHOWN.values())
-axes[1].set(xlabel="mean error of the layers' outputs", xlim=(0, 0.3), xticks=(0, 0.1, 0.2, 0.3))
+axes[1].set(xlabel="mean error of the layers' outputs", xlim=(0, 0.25), xticks=(0, 0.1, 0.2))
 for ax in axes:
     ax.grid(visible=False, axis="y")
 show(
     fig,
     caption="Read both panels row by row: would the layers' errors, on the right, have led you to the same choice as "
-    "the model's loss, on the left? (Both bars of window 64 leave the picture.)",
+    "the model's loss, on the left?",
     alt="Two bar charts over the same methods. Nats over exact: "
     + "; ".join(f"{SHOWN[m]} {losses[m][0]:.2f}" for m in SHOWN)
     + ". Mean error of the layers: "
@@ -311,7 +300,7 @@ with fold("All methods, and four single heads"):
     )
     print("                              nats over exact   64 to 256  last 512  layers' error")
 
-    for m, label in SHOWN.items():
+    for m, label in ALL.items():
         parts = at(m, 64, 256), at(m, 1536, 2048)
         print(f"{label:31} {losses[m][0]:6.3f} ± {losses[m][1]:.3f}", end="")
         print(
@@ -325,7 +314,7 @@ with fold("All methods, and four single heads"):
     ):
         x = over(a, b)
         print(
-            f"{SHOWN[a]} minus {SHOWN[b]}: {x.mean():+.3f} ± {mean_se(x)[1]:.3f}, worse in {(x > 0).sum()} of 6 texts"
+            f"{ALL[a]} minus {ALL[b]}: {x.mean():+.3f} ± {mean_se(x)[1]:.3f}, worse in {(x > 0).sum()} of 6 texts"
         )
     first, later = (np.array(ERRORS[m]) for m in ("window 64 + 4", "window 64 + 4, mean key"))
     print("errors of layers are measured on exact queries, keys and values of other text")
@@ -345,17 +334,15 @@ with fold("All methods, and four single heads"):
 # it makes the layers' mean error smaller.
 
 # %% [markdown]
-# Without the four sinks the loss over exact is about five times as large. Now compare the two panels. The mean key
-# lowers the mean error, and raises the loss in all six texts. One layer accounts for it: in layer 0 the error grows
-# about tenfold. Left out of that layer, the mean key helps a little. The clearest case: 64 centres and a window of 256
-# have the same mean error, and with the centres the model loses more than three times as much.
+# Now compare the two panels. The mean key lowers the mean error, and raises the loss in all six texts. The clearest
+# case: 64 centres and a window of 256 have the same mean error, and with the centres the model loses more than three
+# times as much.
 #
 # **The errors of the layers do not rank the methods as the model's loss does, so measure the model.** But on what text?
 #
 # ### Other kinds of text
 #
-# A novel and a language reference are two kinds. We read six more texts, two each of a licence, a manual and the prose
-# of this course.
+# We read six more texts, two each of a licence, a manual and the prose of this course.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 KINDS_OF_TEXT = "novel", "reference", "licence", "manual", "lessons"
@@ -375,8 +362,8 @@ with fold("Five kinds of text"):
 
 # %% [markdown]
 # What a window costs depends on the kind of text: with 64 keys nearly three times as much on the lessons of this course
-# as on the novel. Licences, manuals and lessons define a term and use it again, when the definition may be out of
-# reach. Can we see this directly?
+# as on the novel. They define a term and use it again, when the definition may be out of reach. Can we see this
+# directly?
 
 # %% [markdown]
 # ## 5. Ask for something far back
@@ -409,20 +396,13 @@ def asked(label, *given):
     print(f"{label:34}" + "".join(f"{x:14.2f}" for x in recalled(*given)))
 
 
-def first_digits(choices):
-    """Print the loss on the first digit, for {label: (exact layers, what the others have)}."""
-    print("exact layers, and the others        first digit, nats")
-    for label, given in choices.items():
-        print(f"{label:34}{recalled(*given)[0]:10.2f}")
-
-
-first_digits(
-    {
-        "all 30": (range(30),),
-        "none, window 64 + 4": ((),),
-        "none, window 256 + 4": ((), "window 256 + 4"),
-    }
-)
+print("exact layers, and the others        first digit, nats")
+for label, *given in (
+    ("all 30", range(30)),
+    ("none, window 64 + 4", ()),
+    ("none, window 256 + 4", (), "window 256 + 4"),
+):
+    print(f"{label:34}{recalled(*given)[0]:10.2f}")
 print(f"{'a guess':34}{np.log(10):10.2f}")
 with fold("All that is asked"):
     print(" " * 34 + "".join(f"{kind:>14}" for kind in KINDS))
@@ -436,14 +416,13 @@ with fold("All that is asked"):
 
 # %% [markdown] tags=["answer"]
 # It does not come through: without exact layers the first digit costs more than a guess. When a token is read, the
-# model cannot know what will be asked, so long before anybody asks, some token in every 63 would have to carry all six
-# keys along. Presumably nothing has taught the model to do that.
+# model cannot know what will be asked, so some token in every 63 would have to carry all six keys along. Presumably
+# nothing has taught the model to do that.
 
 # %% [markdown]
 # ### One layer at a time
 #
-# Is retrieval the work of all layers, or of a few? In one further sequence we convert one layer at a time, and leave
-# the other 29 exact.
+# In one further sequence we convert one layer at a time, and leave the other 29 exact.
 #
 # **Before you run this:** retrieval may take several layers, one that marks the place, one that finds it, and one that
 # copies. If a single layer of the 30 is converted, do you expect 30 small losses, or few large ones?
@@ -500,45 +479,18 @@ with fold("Layers 18 and 23, and the heads that attend to the digit"):
     print("layers of the 13 heads with 0.1 or more in either:", *sorted({i for i, _ in FETCH}))
 
 # %% [markdown] tags=["answer"]
-# Few large ones: converting layer 18 alone nearly doubles the loss on the first digit. Layer 23 comes next. Most of the
-# other bars are noise: the sequence has only six first digits, and some layers *lower* their loss.
+# Few large ones: converting layer 18 alone nearly doubles the loss on the first digit. Most of the other bars are
+# noise, because the sequence has only six first digits.
 
 # %% [markdown]
 # On prose layer 18 is nearly free, and without it little of the retrieval is left. Some of its heads are *retrieval
 # heads* (Wu et al., 2024): before a digit, head 7 of layer 18 puts on average nearly a third of its weight on that
-# digit in the first sentence, about 1,700 tokens back. In this model retrieval depends on a few layers, and the loss
-# on running text does not show which.
+# digit, about 1,700 tokens back.
 #
 # ### Which layers stay exact
 #
-# So we leave some layers exact and convert the others. All heads that put a tenth of their weight on the right token,
-# or more, are in layers 17 to 23.
-#
-# **Before you run this:** keep the layers 17 to 24 exact and convert the 22 others. Is that enough for retrieval, or
-# can a layer be needed whose heads never attend to the right token?
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-first_digits(
-    {
-        "17 to 24, window 64 + 4": (range(17, 25),),
-        "7, 17, 18, 23, window 64 + 4": ((7, 17, 18, 23),),
-        "all 30": (range(30),),
-    }
-)
-with fold("Four choices of exact layers"):
-    print("exact layers, others window 64 + 4" + "".join(f"{kind:>14}" for kind in KINDS))
-    asked("17 to 24", range(17, 25))
-    asked("17, 18, 20, 23", (17, 18, 20, 23))
-    asked("7, 17, 18, 23", (7, 17, 18, 23))
-    asked("11 to 29", range(11, 30))
-
-# %% [markdown] tags=["answer"]
-# It is not enough: the first digit costs no less than a guess. Layer 7 is needed as well.
-
-# %% [markdown]
-# None of the heads of layer 7 puts a tenth of its weight on the right token. Presumably the later layers search by what
-# it writes into the vectors. So rank the layers by the harm that each does alone, in that one sequence, to retrieval or
-# to prose. We keep the first $n$ of a ranking exact, and judge on three other sequences.
+# So we leave some layers exact and convert the others. We rank the layers by the harm that each does alone, in that one
+# sequence, to retrieval or to prose, keep the first $n$ of a ranking exact, and judge on three other sequences.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 RANKS = {  # from the most harmful
@@ -583,7 +535,7 @@ show(
         for name, of in BY_LAYERS.items()
     ),
 )
-with fold("The rankings, and what exact layers cost"):
+with fold("The rankings, what exact layers cost, and layers by where their heads look"):
     for name, order in RANKS.items():
         print(f"by harm to {name}: layers {', '.join(str(i) for i in order[:8])}, …")
     print("layers exact            " + "".join(f"{n:7}" for n in (0, 4, 8, 12, 16, 30)))
@@ -593,11 +545,15 @@ with fold("The rankings, and what exact layers cost"):
         )
     sizes = [megabytes(3 * n, 64) for n in (0, 4, 8, 12, 16, 30)]
     print("MB for 8,192 tokens     " + "".join(f"{x:7.0f}" for x in sizes))
+    print("heads with a tenth of their weight on the right token: all in layers 17 to 23")
+    print("exact layers, others window 64 + 4" + "".join(f"{kind:>14}" for kind in KINDS))
+    for some in (range(17, 25), (17, 18, 20, 23), (7, 17, 18, 23), range(11, 30)):
+        asked(f"{some[0]} to {some[-1]}" if len(some) > 4 else ", ".join(map(str, some)), some)
 
 # %% [markdown]
 # **Eight exact layers of 30, chosen by harm to retrieval, win back most of what the first digit lost; eight chosen by
-# harm to prose, little.** On the prose the two choices are level. With eight exact layers the memory at 8,192 tokens is
-# about a quarter of what it was.
+# harm to prose, little.** Layer 7 is one of the eight, although none of its heads puts a tenth of its weight on the
+# right token. So harm has to be measured; where the heads look does not show it.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 ALONE = {f"{r['block']:.0f}:{r['key head']:.0f}": r for r in record("key_heads")}
@@ -637,16 +593,16 @@ with fold("Key heads instead of layers, by harm and by where they look"):
     by_kind(f"window {x} exact" for x in ("64 + 4, 8", "256 + 4, 8", "256 + 4, 12 key heads"))
 
 # %% [markdown]
-# The choice rests on one sequence and need not be the best. But so far nothing was trained. How far does training take
-# us?
+# With eight exact layers the memory at 8,192 tokens is about a quarter of what it was. But so far nothing was trained.
+# How far does training take us?
 
 # %% [markdown]
 # ## 6. What training adds
 #
-# Training can change the model itself. All 30 layers keep the last 64 keys and four sinks, and their projections $W_q$,
-# $W_k$, $W_v$, $W_o$ learn to *imitate* the exact model, that is, to predict the same probabilities of the next token.
-# The projections take 240 steps of *Adam*, a form of gradient descent, on the KL divergence of the two predictions. The
-# steps read another novel and other pages of the reference. Nothing is added to the model.
+# All 30 layers keep the last 64 keys and four sinks, and their projections $W_q$, $W_k$, $W_v$, $W_o$ learn to
+# *imitate* the exact model, that is, to predict the same probabilities of the next token, in 240 steps of *Adam*, a
+# form of gradient descent. The steps read another novel and other pages of the reference. Nothing is added to the
+# model.
 #
 # **Before you run this:** which is then closer to exact attention, on most of the twelve texts: the window of 64 with
 # trained projections, or an untrained window of 256?
@@ -677,7 +633,9 @@ with fold("Every stage of the training, and the pass keys"):
         print(
             f"first digit after 240 steps, seed {seed}: {digit:.2f} nats; a guess {np.log(10):.2f}"
         )
-    print(f"tokens read in 240 steps of 768: {240 * 768:,}")
+    print(
+        f"tokens read in 240 steps of 768: {240 * 768:,}; the loss is the KL divergence of the predictions"
+    )
 with fold("Trained features"):
     print(
         "φ(k) = softmax(W k + b) and φ(q) = exp(W' q + b'); the softmax divides each key among 64 soft"
@@ -718,12 +676,13 @@ with fold("Trained features"):
 
 # %% [markdown]
 # **Imitation regained about half of what the window lost on kinds of text seen in training, and on every text less than
-# an untrained window of 256 keys.** On the other kinds most of the loss remains, and the first digit of a pass key
-# still costs more than a guess. The wider window has almost four times the memory.
+# an untrained window of 256 keys.** The first digit of a pass key still costs more than a guess. But the wider window
+# has almost four times the memory.
 #
-# Training can also add something: features for the far keys, in one denominator with the window and the sinks (LoLCATs,
-# section 9). Each key head learns 64 of them, in the memory of 32 more keys. Are they worth it beside eight exact
-# layers, whose cache is nearly all of the memory?
+# Training can also add something: 64 learned features for the far keys of each key head, in the memory of 32 more keys.
+# Beside eight exact layers they beat a window of that memory on both kinds of text that were tried. A window of 256
+# needs only 5 per cent more memory and no training, its loss is no higher, and it does better on the digits. So
+# lengthen the window first, then train. What does all this do to what the model writes?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("Eight exact layers: the loss and the memory of three methods in the others"):
@@ -737,24 +696,21 @@ with fold("Eight exact layers: the loss and the memory of three methods in the o
         print(f"{label:32}{over(m + ', 8 exact').mean():17.3f}{size:22.1f}")
 
 # %% [markdown]
-# At equal memory per text the trained features win on both kinds of text that were tried, though on first digits of
-# pass keys they do worse. A window of 256 needs only 5 per cent more, no training, and its loss is no higher. So
-# lengthen the window first, then train. What does all this do to what the model writes?
 
 # %% [markdown]
 # ## 7. Read what it writes
 #
-# Let the model write. Each method continues the same two prompts, 1,500 tokens of prose and one of the sequences of
-# section 5 up to its first question. It writes greedily, always the most likely next token.
+# Each method continues the same two prompts, 1,500 tokens of prose and one of the sequences of section 5 up to its
+# first question. It writes greedily, always the most likely next token (`language.generate`).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 SAID = json.loads((data.FOLDER / "language_said.json").read_text(encoding="utf-8"))
-OPEN = "exact", "window 64", "window 64 + 4", "window 64 + 4, 8 exact"
+OPEN = "exact", "window 64 + 4", "window 64 + 4, 8 exact"
 for prompt in ("prose", "pass key"):
     print(f"… {SAID[prompt]['prompt'][-105:]!r}")
     for method in OPEN:
         print(f"  {method:24} {SAID[prompt][method][:110]!r}")
-with fold("Two more methods"):
+with fold("Three more methods"):
     for prompt in ("prose", "pass key"):
         print(f"{prompt}:")
         for method, text in SAID[prompt].items():
@@ -765,18 +721,16 @@ print("pass keys in that text:", ", ".join(f"{thing} {key}" for thing, key in KE
 print(f"exact attention, first digit of a pass key: {recalled(range(30))[0]:.2f} nats")
 
 # %% [markdown]
-# The window alone falls back into repeating its prompt. With sinks the sentences are fluent again, but they lose the
-# subject: the talk was of improvements, and of these continuations only the exact one returns to them. Asked for the
-# pass key, exact attention gets its first three digits right, and then goes on with two other keys of the text, both
-# correct. **No converted model here gets even the first digit right, although with eight exact layers the losses on
-# digits are far below a guess.** A small model repeats itself with exact attention as well, so read such lines beside
-# the losses.
+# With a window and sinks the sentences are fluent, but they lose the subject: the talk was of improvements, and of
+# these continuations only the exact one returns to them. Asked for the pass key, exact attention gets its first three
+# digits right. **No converted model here gets even the first digit right, although with eight exact layers the losses
+# on digits are far below a guess.** A small model repeats itself with exact attention as well, so read such lines
+# beside the losses.
 #
 # ## 8. What it saves
 #
-# Time is CPU time on one core, the median of seven runs, with all layers converted to window 64 + 4. We compare it with
-# exact attention of this package and with PyTorch's own, `scaled_dot_product_attention`. *Prefill* reads a prompt,
-# without the logits of its tokens; *decoding* writes one token after so many others.
+# We compare the time of the model, all layers converted to window 64 + 4, with exact attention of this package and with
+# PyTorch's own, on one core. *Prefill* reads a prompt; *decoding* writes one token after so many others.
 #
 # **Before you run this:** attention is 6 per cent of the multiplications at 256 tokens. How much time does the
 # conversion save there?
@@ -821,7 +775,10 @@ with fold("Memory, and all ratios"):
     for n in (30, 8, 0):
         size = (n * 8192 + (30 - n) * 68) * cached / 30
         print(f"{n:2} layers exact: {size / 1e6:5.1f} MB for 8,192 tokens")
-    print("time of the model, exact over converted")
+    print(
+        "CPU time of the model on one core, medians of seven runs, exact over converted; PyTorch's is its"
+    )
+    print("scaled_dot_product_attention; prefill computes no logits")
     print("tokens" + " " * 20 + "".join(f"{int(n):8,}" for n in LENGTHS))
     for (part, rival), row in GAINS.items():
         print(f"{part:9} {RIVALS[rival]:15} " + "".join(f"{x:8.2f}" for x in row))
@@ -832,22 +789,20 @@ with fold("Memory, and all ratios"):
 # %% [markdown]
 # **Compared with PyTorch's attention, the conversion hardly saves time up to about a thousand tokens; at 8,192 tokens
 # the converted model reads and writes 1.5 times as fast.** The memory is another matter: at 8,192 tokens it falls to
-# less than a hundredth. With eight exact layers it is about a quarter, and the time saved is also smaller, because
-# these layers still attend to all tokens.
+# less than a hundredth, with eight exact layers to about a quarter.
 
 # %% [markdown]
 # ## 9. What others do
 #
-# Others also leave some layers exact. A model that has a few attention layers among cheaper ones is called a *hybrid*:
-# Jamba has one attention layer in eight (Lieber et al., 2024), and Kimi Linear one in four (arXiv:2510.26692). Our 8 of
-# 30 are slightly more than a quarter. Those models were trained on billions of tokens or more, while we trained little,
-# and chose the layers by measuring what each one does.
+# A model that has a few attention layers among cheaper ones is called a *hybrid*: Jamba has one attention layer in
+# eight (Lieber et al., 2024), and Kimi Linear one in four (arXiv:2510.26692). Our 8 of 30 are slightly more than a
+# quarter. Those models were trained on billions of tokens or more.
 #
-# LoLCATs converts every layer, with a window and trained features, and then fine-tunes the model with low-rank updates
-# of its weights, products of two thin matrices (Zhang et al., 2025). Benfeghoul et al. (2025) found that models
-# converted in this way may rely almost entirely on the window and bypass the features, which the usual benchmarks do
-# not show. **So beside every conversion, print the simplest rival: the window and the sinks alone, made longer, at the
-# same memory and at a little more.**
+# LoLCATs converts every layer, with a window and trained features, and then trains the model a little further (Zhang et
+# al., 2025), which is called *fine-tuning*. Benfeghoul et al. (2025) found that models converted in this way may rely
+# almost entirely on the window and bypass the features, which the usual benchmarks do not show. **So beside every
+# conversion, print the simplest rival: the window and the sinks alone, made longer, at the same memory and at a little
+# more.**
 #
 # ## Take away
 #
@@ -863,7 +818,8 @@ with fold("Memory, and all ratios"):
 #
 # - This is one model of 135 million parameters with weights of four or eight bits, on twelve texts of 2,048 tokens and
 #   three sequences of six pass keys. The layers and the numbers of another model will differ.
-# - Training was short, and the projections were not trained beside exact layers.
+# - Training was short, and the projections were not trained beside exact layers. The exact layers were chosen on one
+#   sequence.
 #
 # ## Exercises
 #
