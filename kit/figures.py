@@ -10,7 +10,7 @@ SCRIPTS = {
     "04.3": "gram",
     "09.2": "errors",
     "10.2": "brackets",
-    "12.6": "fills",
+    "12.5": "fills",
     "15.3": "window",
     "18.3": "window",
     "20.1": "state",

@@ -64,7 +64,7 @@ RIGHT = {  # what only the right one of three says; - where several are right, o
     "00": "twenty ten", "01": "0.7 cone quarter", "02": "one billion half", "03": "eleven 0.02",
     "04": "0.25 6 0.08 less", "05": "135 none none 1,000", "06": "0.9", "07": "less", "20": "-",
     "08": "90° 3,000 twenty made-up 9", "09": "five -x$ less positively 1", "11": "larger 1",
-    "12": "- hundred 0.5", "13": "ten one 2,000", "22": "more -",
+    "12": "- hundred", "13": "ten one 2,000", "22": "more -",
     "14": "quarter 2 small key 2.5 alone", "16": "third nothing million fall three",
     "17": "hundredth", "19": "none hardly minutes - six", "21": "25 7 thirds",
     "23": "grow small more all",

@@ -1,4 +1,4 @@
-// Figure 12.4, interactive: pairs of a key and a value are added to a state of fixed size, and then
+// Figure 12.5, interactive: pairs of a key and a value are added to a state of fixed size, and then
 // one key is looked up.
 AnswersBack.figure("fills", {
   title: "add pairs to a state of fixed size, look up one key, and see the answer drift away from its value",
