@@ -246,7 +246,7 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 # it helps you, and to use it. Each open circle is a *branch*, linked to the last lesson of the path that it needs.
 # **Nothing on the path needs a branch, so if you stay on the path you miss no step.**
 #
-# **Before you look:** the path has sixteen lessons of 20 to 55 minutes. How many hours of reading is that: five, ten or
+# **Before you look:** the path has sixteen lessons of 20 to 50 minutes. How many hours of reading is that: five, ten or
 # twenty-five?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -318,8 +318,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The path takes a little over ten hours to read, half as much again with pencil and guesses, and its exercises
-# thirteen more.
+# The path takes about ten hours to read, half as much again with pencil and guesses, and its exercises thirteen more.
 
 # %% [markdown]
 # If you have only one afternoon, read about attention (06), positive features (09), the sum that is computed once (10)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Attention: take a weighted mean
 #
-# > **55 minutes.** Needs: lesson 02 (the softmax kernel as a Gaussian times a factor for each norm).
+# > **50 minutes.** Needs: lesson 02 (the softmax kernel as a Gaussian times a factor for each norm).
 # >
 # > Afterwards you can write attention in five lines, explain what queries, keys, values and heads are for, read the
 # > attention weights of a trained model, and judge an approximation by its normalised error and a small model by its
@@ -27,8 +27,8 @@ from performer_course.teaching.figures import COLORS, fold, gram, show
 # ## 1. Kernel smoothing: a locally weighted mean
 #
 # We begin without words. At positions $c_1, \dots, c_p$ on a line we have taken noisy measurements $y_1, \dots, y_p$,
-# and we want to recover the curve behind them. In 1964 Nadaraya and Watson independently proposed to
-# take at each position $x$ the mean of all the measurements, in which those made nearby count more:
+# and we want to recover the curve behind them. In 1964 Nadaraya and Watson proposed to take at each position $x$ the
+# mean of all the measurements, in which those made nearby count more:
 #
 # $$\hat y(x) = \frac{\sum_{j=1}^p K(x, c_j)\, y_j}{\sum_{j=1}^p K(x, c_j)}, \qquad
 # K(x, c) = \exp\Bigl(-\frac{(x - c)^2}{2h^2}\Bigr) .$$
@@ -113,32 +113,28 @@ with fold("400 other sets of measurements"):
 # %% [markdown]
 # ## 2. Queries, keys and values
 #
-# Now the positions become words. Give each word a vector, and let these vectors be the rows of a matrix $x$. Ours
-# have four numbers, written by hand, which say whether the word names an animal, names food, is about an animal, and
-# is about food. Then weight the $L$ words as the smoother weighted its measurements, by a kernel that is large where
-# two vectors are similar:
+# Now the positions become words. Give each word a vector. Ours have four numbers, written by hand, which say whether
+# the word names an animal, names food, is about an animal, and is about food. Then weight the $L$ words as the
+# smoother weighted its measurements, by a kernel that is large where two vectors are similar:
 #
 # $$o_i = \sum_{j=1}^L w_{ij}\, x_j, \qquad
 # w_{ij} = \frac{\exp(x_i^\top x_j)}{\sum_{l=1}^L \exp(x_i^\top x_l)} .$$
 #
-# This is *basic self-attention*. It has no parameters, and it is called *self*-attention because each word attends to
-# the words of its own sentence. The inner products $x_i^\top x_j$ are called *scores*, or *logits*, and their
-# exponentials are values of the softmax kernel of lesson 02. Dividing the exponentials by their sum gives the
-# *softmax* of the scores. These are the *attention weights* $w_{ij}$.
+# This is *basic self-attention*. It has no parameters, and each word attends to the words of its own sentence. The
+# inner products $x_i^\top x_j$ are called *scores*, or *logits*. Dividing their exponentials by the sum gives the
+# *softmax* of the scores: the *attention weights* $w_{ij}$.
 #
-# For our sentence, though, these weights are of no use. No word here matches another better than it matches itself, so
-# the best that it can find is itself and words like it.
+# For our sentence, though, these weights are of no use. No word here matches another better than it matches itself.
 #
-# The trouble is that one vector plays three parts. The smoother used three different things: the position $x$ at which
-# we want an estimate, the positions $c$ that are compared with it, and the measurements $y$ that are averaged. Here a
-# word's vector is all three. So give each part a matrix of its own. From the vector $x$ of a word, written as a row, we
-# compute a *query* $q = x W_q$, which says what the word looks for, a *key* $k = x W_k$, with which queries are
-# compared, and a *value* $v = x W_v$, which goes into the mean. It is like looking something up in a dictionary, except
-# that we get a mean of all values, in which those whose keys match the query best have the most weight. Queries and
-# keys have $d$ numbers each, values have $e$, and training chooses all three matrices.
+# The trouble is that one vector plays three parts. The smoother used three different things: the position $x$ at
+# which we want an estimate, the positions $c$ that are compared with it, and the measurements $y$ that are averaged.
+# So give each part a matrix of its own. From the vector $x$ of a word, written as a row, we compute a *query* $q = x
+# W_q$, which says what the word looks for, a *key* $k = x W_k$, with which queries are compared, and a *value* $v = x
+# W_v$, which goes into the mean. Queries and keys have $d$ numbers each, values have $e$, and training chooses all
+# three matrices.
 #
-# We write only two of them by hand, because the weights do not depend on the values. Our queries hold what a word is
-# about, multiplied by four so that the weights differ clearly, and our keys hold what it names.
+# We write two of them by hand. Our queries hold what a word is about, multiplied by four so that the weights differ
+# clearly, and our keys hold what it names.
 
 # %%
 words = ["the", "thirsty", "cat", "drank", "sweet", "milk"]
@@ -170,9 +166,8 @@ print("weights of the word the:", by_query[0].round(2))
 # %% [markdown]
 # ### Two matrices of attention weights
 #
-# Each row below belongs to one query and adds up to 1. On the left are the weights of basic self-attention, and on the
-# right those with our two matrices. There `thirsty` gives most of its weight to the cat, and `drank` divides most of
-# its weight between who drank and what was drunk.
+# On the left are the weights of basic self-attention, and on the right those with our two matrices. Each row belongs
+# to one query.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(11.5, 5.2))
@@ -198,25 +193,22 @@ show(
 )
 
 # %% [markdown]
-# **With a query and a key of its own, a word can find what it is about, and not only what it is like.** What a word
-# passes on (its value) need not be what it is found by (its key), since the values have a matrix of their own. But the
-# output is always a mean of values with weights that are positive and add up to 1, a *convex combination*, so it cannot
-# leave their convex hull. All of this fits into one formula.
+# **With a query and a key of its own, a word can find what it is about, and not only what it is like.** And what it
+# passes on need not be what it is found by, since the values have a matrix of their own. All of this fits into one
+# formula.
 
 # %% [markdown]
 # ## 3. Scaled dot-product attention
 #
-# Write the queries, keys and values as the rows of $Q$ (L, d), $K$ (S, d) and $V$ (S, e). In *self-attention*, where
-# a sentence reads itself, $S = L$. In *cross-attention* the queries come from one sequence and the keys and values
-# from another, for example from the sentence that is being translated. All the outputs at once are
+# Write the queries, keys and values as the rows of $Q$ (L, d), $K$ (S, d) and $V$ (S, e). Where a sentence reads
+# itself, $S = L$. All the outputs at once are
 #
 # $$\operatorname{Att}(Q, K, V) = \operatorname{softmax}\Bigl(\frac{Q K^\top}{\sqrt d}\Bigr)\, V = D^{-1} A V, \qquad
 # A = \exp\Bigl(\frac{Q K^\top}{\sqrt d}\Bigr), \qquad D = \operatorname{diag}(A \mathbf{1}) .$$
 #
-# This is the *scaled dot-product attention* of Vaswani et al. (2017), who write $d_k$ for our $d$ and $d_v$ for our
-# $e$. The softmax acts on each row: take the exponential of each entry, which gives $A$, and divide each row by its
-# sum. These sums are on the diagonal of $D$, because $\mathbf{1}$ is a vector of ones, so $D^{-1} A$ is the matrix of
-# attention weights. An optional *mask* sets some of the scores to $-\infty$, so that their keys get no weight.
+# This is *scaled dot-product attention*. The softmax acts on each row: take the exponential of each entry, which
+# gives $A$, and divide each row by its sum. These sums are on the diagonal of $D$ ($\mathbf{1}$ is a vector of ones),
+# so $D^{-1} A$ is the matrix of attention weights.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.scaled_dot_product()
@@ -241,17 +233,14 @@ gap = np.abs(attention_by_hand(q, k, v) - attention.softmax_attention(q, k, v)).
 print("differs from attention.softmax_attention by less than 1e-12:", bool(gap < 1e-12))
 
 # %% [markdown]
-# Why $\sqrt d$? Take queries and keys whose entries are all independent, with mean 0 and variance 1. A score is a sum
-# of $d$ independent terms $q_c k_c$. Each of these has mean 0, so its variance is the mean of its square, which is
-# $\mathbb{E} q_c^2\, \mathbb{E} k_c^2 = 1$ because $q_c$ and $k_c$ are independent. So $q^\top k$ has variance $d$.
-# Divided by $\sqrt d$ it has variance 1 at any width $d$, at least until training makes queries and keys longer.
+# Why $\sqrt d$? If the entries of queries and keys are all independent, with mean 0 and variance 1, a score is a sum
+# of $d$ independent terms of variance 1, so it has variance $d$. Divided by $\sqrt d$ it has variance 1 at any width
+# $d$. A number by which scores are divided before the softmax is called its *temperature*. The higher the
+# temperature, the more equal are the weights.
 #
-# A number by which scores are divided before the softmax is called its *temperature*. The higher the temperature, the
-# more equal are the weights. The temperature of scaled dot-product attention is $\sqrt d$.
-#
-# **Before you run this:** queries and keys have $d = 256$ independent entries of variance 1, so a score has a
-# standard deviation of 16. Of the 64 weights of a query, how large is the largest on average without the division by
-# $\sqrt d$: about 0.1, 0.5 or 0.9? And with it?
+# **Before you run this:** queries and keys have $d = 256$ such entries, so a score has a standard deviation of 16. Of
+# the 64 weights of a query, how large is the largest on average without the division by $\sqrt d$: about 0.1, 0.5 or
+# 0.9? And with it?
 
 # %% tags=["answer"]
 rng = np.random.default_rng(2)
@@ -266,55 +255,44 @@ for d in (4, 16, 64, 256):
 
 # %% [markdown] tags=["answer"]
 # Without the division the largest of the 64 weights is 0.90 on average at $d = 256$, so a mean of 64 values is little
-# more than one of them. With the division it is 0.11, and for such independent entries it is much the same at each of
-# these widths.
+# more than one of them. With the division it is 0.11, and much the same at each of these widths.
 
 # %% [markdown]
-# > **Aside.** Vaswani et al. divided by $\sqrt d$ for the sake of training. They suspected that in wide heads the
-# > softmax would otherwise be *saturated*: where one weight is close to 1, its derivatives with respect to the scores,
-# > $w_j (1 - w_j)$ and $-w_j w_l$, are nearly zero.
-#
 # ### The scale as a bandwidth
 #
-# There is a second way to see the division. The softmax kernel is a Gaussian times a factor for each norm
-# (lesson 02). To include the scale, solve $\|q - k\|^2 = \|q\|^2 - 2 q^\top k + \|k\|^2$ for $q^\top k$, divide by
-# $\sqrt d$, and take the exponential:
+# There is a second way to see the division. The softmax kernel is a Gaussian times a factor for each norm (lesson
+# 02), and with the scale
 #
 # $$\exp\Bigl(\frac{q^\top k}{\sqrt d}\Bigr) = e^{\|q\|^2/2\sqrt d}\;
 # \exp\Bigl(-\frac{\|q - k\|^2}{2\sqrt d}\Bigr)\; e^{\|k\|^2/2\sqrt d} .$$
 #
-# The factor in the middle is the Gaussian kernel of section 1, with $\sqrt d$ where $h^2$ was, so the temperature is a
-# squared bandwidth. The first factor is common to all the weights of a query, and dividing by their sum removes it. The
-# last factor belongs to the key, and it stays. **Attention is a kernel smoother of squared bandwidth $\sqrt d$ in
-# which, of two keys equally near to the query, the longer one counts more.**
+# The factor in the middle is the Gaussian kernel of section 1, with $\sqrt d$ where $h^2$ was. The first factor is
+# common to all the weights of a query, and dividing by their sum removes it. The last factor belongs to the key, and
+# it stays. **Attention is a kernel smoother of squared bandwidth $\sqrt d$ in which, of two keys equally near to the
+# query, the longer one counts more.**
 #
-# The scale can also be divided between the two sides. With a fourth root of $d$ on each, $q'_i = q_i/d^{1/4}$ and
-# $k'_j = k_j/d^{1/4}$, the entries of $A$ are $\exp(q_i'^\top k'_j)$, which is the softmax kernel itself, and the
-# bandwidth is 1.
+# With a fourth root of $d$ on each side, $q' = q/d^{1/4}$ and $k' = k/d^{1/4}$, the entries of $A$ are values of the
+# softmax kernel itself, $\exp(q_i'^\top k'_j)$. But so far each word takes only one mean.
 
 # %% [markdown]
 # ## 4. Multi-head attention
 #
-# A word may need to know several things: what it is about, which word comes before it, whether it is negated. A single
-# mean, with one set of weights, blends them all into one. So a transformer runs several attentions side by side, called
-# *heads*, each with three matrices of its own. Their outputs are joined and multiplied by one more learned matrix
-# $W_O$:
+# A word may need to know several things: what it is about, which word comes before it, whether it is negated. A
+# single mean blends them all into one. So a transformer runs several attentions side by side, called *heads*, each
+# with three matrices of its own. Their outputs are joined and multiplied by one more learned matrix $W_O$:
 #
 # $$\operatorname{MultiHead}(x) = \operatorname{Concat}(\text{head}_1, \dots, \text{head}_H)\, W_O, \qquad
 # \text{head}_r = \operatorname{Att}\bigl(x W_q^{(r)}, x W_k^{(r)}, x W_v^{(r)}\bigr) .$$
 #
-# This is *multi-head attention*. *Concat* puts $H$ outputs of shape (L, e) side by side, as one matrix (L, He). If $x$
-# has the shape (L, n), where Vaswani et al. write $d_{\text{model}}$ for $n$, then $W_O$ has the shape (He, n), and the
-# result has the shape of $x$ again. Usually $d = e = n/H$, so that $H$ heads cost about as much as one of width $n$. In
-# the drawing, $W_Q$ holds the matrices $W_q^{(r)}$ of all heads side by side; $W_K$ and $W_V$ do the same for keys and
-# values.
+# This is *multi-head attention*. *Concat* puts the $H$ outputs side by side, as one matrix (L, He), and $W_O$ gives
+# it the shape (L, n) of $x$ again.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.multi_head()
 show(
     fig,
-    caption="Each head attends with its own part of the queries, keys and values. Their outputs are put side by side "
-    "and mixed by $W_O$.",
+    caption="Each head attends with its own part of the queries, keys and values ($W_Q$ holds the matrices $W_q^{(r)}$ "
+    "of all heads side by side). Their outputs are put side by side and mixed by $W_O$.",
     alt=alt,
 )
 
@@ -322,20 +300,17 @@ show(
 # ### Three learned heads
 #
 # What do heads attend to once they are trained? Instead of words, a model works with *tokens*, the pieces into which
-# its input is cut. Here are three heads of two pretrained models, all with $d = e = 64$. The first model was trained
-# on antibodies, and its tokens are letters, one for each amino acid (lesson 17). The second transcribes speech, and
-# its tokens are moments in time, fifty per second (lesson 18). We name the heads after what they do:
+# its input is cut. Here are three heads of two pretrained models:
 #
-# - *content*, from the antibody model, attends to tokens with a certain content, wherever they are;
-# - *near*, from the speech model, attends to moments close to its own;
-# - *spread*, also from the speech model, spreads its weight over a large part of the recording.
+# - *content*, from a model that reads antibodies letter by letter, attends to tokens with a certain content, wherever
+#   they are;
+# - *near*, from a model that transcribes speech, whose tokens are moments in time, attends to moments close to its
+#   own;
+# - *spread*, from the same model, spreads its weight over a large part of the recording.
 #
-# How many keys does a query attend to, if none of the weights is zero? The *effective number of keys* of query $i$ is
-# $1/\sum_j w_{ij}^2$. If $n$ keys share the weight equally, the sum is $n \cdot 1/n^2 = 1/n$, so the effective number
-# is $n$. It runs from 1, where one key has all the weight, to $L$, where all weights are equal.
-#
-# Each row is one head on one input of $L$ tokens; *effective keys* is the median over its queries. Compare the last two
-# columns: the fraction of the weight on keys at most 16 positions away, and what it would be if all weights were equal.
+# How many keys does a query attend to, if none of the weights is zero? Its *effective number of keys* is $1/\sum_j
+# w_{ij}^2$: if $n$ keys share the weight equally, it is $n$. The table shows its median over the queries, and the
+# fraction of the weight on keys at most 16 positions away.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 qa, ka, va = (a[1] for a in data.antibody_heads())  # (2, 122, 64): one head on two chains
@@ -353,7 +328,8 @@ for name, (q, k, _) in heads.items():
     effective, within = np.median(1 / (w**2).sum(axis=1)), (w * near).sum() / len(w)
     lines[name] = f"{name:17} {len(w):5,} {effective:16.0f} {within:28.2f} {near.mean():10.2f}"
 columns = "head                  L   effective keys   weight within 16 positions   if equal"
-print(columns, *(lines[name] for name in ("content", "near", "spread")), sep="\n")
+shown = ("content", "near", "spread")
+print(*(line[:69] for line in (columns, *(lines[name] for name in shown))), sep="\n")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 chains = {"content, chain 2": "Trastuzumab", "content": "Pembrolizumab"}
@@ -385,29 +361,20 @@ show(
     f"{head_weights['spread'].max():.2f}.",
 )
 with fold("The letter A, and the content head on a second chain"):
-    print(
-        columns, lines["content, chain 2"], *(lines[chain] for chain in chains.values()), sep="\n"
-    )
+    print(columns, *(lines[name] for name in heads), sep="\n")
+    print(*(lines[chain] for chain in chains.values()), sep="\n")
 
 # %% [markdown]
-# The content head gives the letter A, for alanine, over four times the weight that equal weights would give it, on two
-# antibodies. **One trained head favours a letter, another attends to its neighbours, and a third spreads its weight
-# over about a third of all keys.** We chose these three because they differ.
+# The content head gives the letter A over four times the weight that equal weights would give it, on two antibodies.
+# **One trained head favours a letter, another attends to its neighbours, and a third spreads its weight over about a
+# third of all keys.** We chose these three because they differ.
 #
-# ### Positions, blocks and decoders
+# Both models are *encoders*, in which every token attends to all tokens. In a *decoder* a *causal mask* hides the
+# later tokens, so that it can learn to predict the next one, and write. Lesson 07 builds one, and shows how a head
+# can tell which keys are near.
 #
-# How can the *near* head tell which keys are near? A mean does not depend on the order of its terms, so attention alone
-# could not. Many models therefore add a second vector to that of each token, its *positional encoding*, often sines and
-# cosines of its position. Then queries and keys depend on positions too, and a score can fall with the distance.
-#
-# Attention moves information between tokens. After it comes a small network, the *feed-forward network*, which works on
-# each token by itself. Each of the two adds its result to its input, and together they are a *block*. A *transformer*
-# is a stack of blocks. In an *encoder*, as in both models above, every token attends to all tokens. In a *decoder* it
-# attends only to itself and to the tokens before it; a *causal mask* hides the later ones. So the decoder can learn to
-# predict the next token, and write. Lesson 07 builds one.
-#
-# Each of our three heads compares every query with every key. Could something cheaper take its place, and how would we
-# notice if it could not?
+# Each of our three heads compares every query with every key. Could something cheaper take its place, and how would
+# we notice if it could not?
 #
 # ## 5. The normalised error
 #
@@ -419,11 +386,11 @@ with fold("The letter A, and the content head on a second chain"):
 #
 # $$\text{normalised error} = \frac{\sum_i \|\hat o_i - o_i\|^2}{\sum_i \|\operatorname{mean}(V) - o_i\|^2} .$$
 #
-# Exact outputs have a normalised error of 0, and $\operatorname{mean}(V)$ has 1. Because this is a ratio of squares, a
-# normalised error of one quarter means outputs that are half as far off as $\operatorname{mean}(V)$. **An
+# Exact outputs have a normalised error of 0, and $\operatorname{mean}(V)$ has 1. Because this is a ratio of squares,
+# a normalised error of one quarter means outputs that are half as far off as $\operatorname{mean}(V)$. **An
 # approximation whose normalised error is above 1 is worse than the baseline, which knows nothing of the query.**
-# Where tokens do not see later tokens, the mean is over the tokens that they do see. In the package the baseline is
-# `attention.uniform_attention`, and the normalised error is `compare.normalised_error`.
+# Where tokens do not see later tokens, the mean is over the tokens that they do see. In the package it is
+# `compare.normalised_error`.
 
 
 # %%
@@ -491,17 +458,16 @@ for L in lengths:
 # $L^2 (d + e)$ multiplications, with the brackets on the right only $2Lde$. **The cost of attention grows with the
 # square of the length, and only the exponential keeps the brackets from moving.**
 #
-# The product $Q\, (K^\top V)$ is not attention, because its weights $q_i^\top k_j$ may be negative and need not add up
-# to 1. But it shows how much could be saved. If $\exp(q^\top k/\sqrt d)$ were an inner product $\varphi(q)^\top
+# The product $Q\, (K^\top V)$ is not attention, because its weights $q_i^\top k_j$ may be negative and need not add
+# up to 1. But it shows how much could be saved. If $\exp(q^\top k/\sqrt d)$ were an inner product $\varphi(q)^\top
 # \varphi(k)$ of a few features, the brackets could move. By lesson 02 it is such a product, but of infinitely many
-# features. It is also a Gaussian times a factor for each norm, and a Gaussian is a mean over random waves (lesson 03),
-# which can be estimated from a few of them (lesson 04). Lesson 08 puts these pieces together.
+# features. Lesson 08 estimates it from a few, with the random waves of lessons 03 and 04.
 #
 # ## 7. The writer
 #
-# One small model, *the writer*, accompanies us from here on. It is a decoder of two blocks, each with four heads of $d
-# = 16$. Its tokens are characters of parts of two novels by Jane Austen, from which it has learned to continue a text,
-# and it reads at most 256 characters. Let it continue the word *Emma*.
+# One small model, *the writer*, accompanies us from here on. It is a decoder of two *blocks*, one after another, each
+# with four heads of $d = 16$ and a small network. Its tokens are characters of parts of two novels by Jane Austen,
+# from which it has learned to continue a text, and it reads at most 256 characters. Let it continue the word *Emma*.
 
 # %%
 params, config = writer.load(), writer.config()
@@ -510,10 +476,9 @@ print("at most", writer.LENGTH, "characters; tokens of Emma:", writer.encode("Em
 print(writer.write(params, words=40))
 
 # %% [markdown]
-# Most of the words are English, and no sentence makes sense. To give it a grade, we let it predict each next character
-# of a novel that it has not read, and take the mean of $-\log_2 P$, where $P$ is the probability that it gave to the
-# character that really came. The result is in *bits per character*, and a lower number is better. A model that always
-# gives the right character half of the probability needs one bit.
+# Most of the words are English, and no sentence makes sense. To give it a grade, we let it predict each next
+# character of a novel that it has not read, and take the mean of $-\log_2 P$, where $P$ is the probability that it
+# gave to the character that really came. The result is in *bits per character*, and a lower number is better.
 #
 # **Before you run this:** a model that knows nothing gives each of the 73 characters the same probability. How many
 # bits per character does it need?
@@ -538,8 +503,7 @@ print(f"the writer:              {bits.mean():.2f}, with a standard error of {er
 
 # %% [markdown]
 # **With exact attention the writer needs about as many bits per character on an unread novel as counts after four
-# letters.** Counts after six letters need slightly fewer, and for that they keep every group of seven characters of
-# both texts.
+# letters.** Counts after six letters need slightly fewer.
 #
 # This is the number to remember: 2.2 bits. From lesson 08 on we replace the attention in the writer's eight heads, one
 # method after another, and ask each time how many bits it needs, and what it writes.
@@ -557,7 +521,8 @@ print(f"the writer:              {bits.mean():.2f}, with a standard error of {er
 #
 # ## Where it breaks
 #
-# - The weights of a query add up to 1, so a query that finds nothing still gets a mean of something.
+# - The weights of a query are positive and add up to 1. So a query that finds nothing still gets a mean of something,
+#   and an output is always a *convex combination* of the values, which cannot leave their convex hull.
 # - A mean does not depend on the order of its terms, so without positional encoding attention does not know the order.
 #
 # ## Exercises
@@ -569,5 +534,8 @@ print(f"the writer:              {bits.mean():.2f}, with a standard error of {er
 #
 # - [Nadaraya (1964)](references.md#nadaraya-1964). The kernel smoother.
 # - [Watson (1964)](references.md#watson-1964). The same smoother, found independently.
-# - [Vaswani et al. (2017)](references.md#vaswani-2017). Section 3.2 is our sections 3 and 4; lesson 07 has the rest.
+# - [Vaswani et al. (2017)](references.md#vaswani-2017). Section 3.2 is our sections 3 and 4, with $d_k$, $d_v$ and
+#   $d_{\text{model}}$ for our $d$, $e$ and $n$; lesson 07 has the rest. They divide by $\sqrt d$ because they suspect
+#   that the softmax is otherwise *saturated*: where one weight is close to 1, its derivatives with respect to the
+#   scores are nearly zero.
 # - [Tsai et al. (2019)](references.md#tsai-2019). Attention as a kernel smoother.

@@ -96,10 +96,10 @@ print(f"state of a head: {M} × {D + 1} = {M * (D + 1):,} numbers")
 #
 # ## 2. Train it with its features
 #
-# Lesson 09 put 64 positive features into the writer that had learned with exact attention (with shifted keys, which we
-# do not use here), and it needed more bits than a table of letter frequencies. The writer of section 1 has the same
-# size, saw the same texts for as many steps, and had features all along. At every step its $W$ was drawn anew, so that
-# it could not rely on the errors of any one draw.
+# Lesson 09 put 64 positive features into the writer that had learned with exact attention, and it needed more bits
+# than a table of letter frequencies. The writer of section 1 has the same size, saw the same texts for as many steps,
+# and had features all along. At every step its $W$ was drawn anew, so that it could not rely on the errors of any one
+# draw.
 #
 # **Before you run this:** will it need more than the 4.4 bits of letter frequencies, or fewer? Think of what training
 # can change, and of what it cannot.
@@ -121,6 +121,7 @@ for name, way in (("put in afterwards", "softmax"), ("trained with", "FAVOR+")):
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("Other directions, and each row that the sections below compare"):
+    print("lesson 09 also shifted the keys, which we do not do here")
     for seed in range(2, 2 + machine.sizes(3, 1, "draw")):
         others = np.random.default_rng(seed)
         Ws = [projections.orthogonal(others, M, D) for _ in range(DEPTH)]
@@ -330,8 +331,7 @@ with fold(
 
 # %% [markdown]
 # **In the writer, linear attention with a state that forgets needs as few bits as exact attention, with a distance
-# penalty or without.** The difference from exact attention is about as large as its standard error, also with 64
-# positive features and a decay. So the Performer has caught up, and its memory does not grow.
+# penalty or without.** So the Performer has caught up, and its memory does not grow.
 #
 # But this writer needs only the last few characters of what it reads. Exact attention to the last 16 alone is about as
 # good, and counts after six letters need fewer bits than any of these writers. So what does the state buy?

@@ -1,12 +1,11 @@
 # %% [markdown]
 # # Near-and-far attention: compute what is near, summarise what is far
 #
-# > **40 minutes.** Needs: lessons 06 (the normalised error, a window), 09 (positive features), 10 (linear attention)
+# > **35 minutes.** Needs: lessons 06 (the normalised error, a window), 09 (positive features), 10 (linear attention)
 # > and 12 (causal attention).
 # >
 # > Afterwards you can compute a *sliding window* of attention exactly and in linear time, keep *sink tokens*, summarise
-# > all other keys in the same denominator, and say for a given head which of these is worth its multiplications and its
-# > milliseconds.
+# > all other keys in the same denominator, and say for a given head which of these is worth its time.
 #
 # An astronomer who adds up gravitational pulls takes each near star by itself, and a distant galaxy as one heavy point.
 # This is the idea of the *fast multipole method* (appendix [a8](a8_stars_and_charges.ipynb)). Attention, like gravity,
@@ -34,9 +33,8 @@ from performer_course.teaching.figures import COLORS, compared, fold, show
 # Tokens arrive in order of position, so these keys cost nothing to find. But nothing in the formula of attention makes
 # a weight fall with $|i - j|$.
 #
-# The other answer is *near in space*. The softmax kernel is a Gaussian kernel times a factor for each of the two norms
-# (lesson 02), so among keys of equal length a weight falls with $\|q_i - k_j\|$. Such keys have the weight, but they
-# have to be found.
+# The other answer is *near in space*: among keys of equal length a weight falls with $\|q_i - k_j\|$ (lesson 02).
+# Such keys have the weight, but they have to be found.
 #
 # Where do trained heads put their weight? We look at 16 of them: six heads of an *antibody* model, two of a *speech*
 # recogniser, and all eight of the small *decoder* of lesson 16, which is causal.
@@ -149,8 +147,8 @@ with fold("Every kind of head, and how its heads are averaged"):
 # Trained heads do not ignore positions: at a quarter of the keys every solid curve is above the dotted one, some only
 # just.
 #
-# **In all 16 heads the heaviest quarter of the keys holds more than half of the weight, but in five of them the nearest
-# quarter does not.** One of the two speech heads attends locally, and the other to distant tokens. So the nearest keys
+# **In all 16 heads the heaviest quarter of the keys holds more than half of the weight, but in five of them the
+# nearest quarter does not.** One of the two speech heads, for example, attends to distant tokens. So the nearest keys
 # are cheap to find and sometimes not enough. How much harm does it do to use nothing else?
 
 # %% [markdown]
@@ -178,17 +176,16 @@ gap = np.abs(by_hand - near_far.near_field(q, k, v, 15)).max()
 print("largest difference from near_far.near_field below 1e-12:", bool(gap < 1e-12))
 
 # %% [markdown]
-# Our version computed all $L^2$ logits. The package computes only those in blocks along the diagonal, so its time grows
-# in proportion to $L$.
+# Our version computed all $L^2$ logits. The package computes only those in blocks along the diagonal, so its time
+# grows in proportion to $L$.
 #
 # How good is a window alone? We judge it by its normalised error: 0 is exact, and 1 is no better than
 # $\operatorname{mean}(V)$. The window covers a quarter of all pairs, and a sixteenth in the much longer speech
-# recording. We call a head on one text a *case*: two protein chains for each antibody head, four passages for each
-# decoder head, one recording for speech. In all there are 46 cases.
+# recording. A head on one text is a *case*; in all there are 46 cases.
 #
 # **Before you run this:** a query attends to one distant key. The window cannot see this key, and gives all of its
-# weight to one nearby key instead. If the values behave like independent draws from one distribution, is the normalised
-# error of this row near 1, 2 or 4?
+# weight to one nearby key instead. If the values behave like independent draws from one distribution, is the
+# normalised error of this row near 1, 2 or 4?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -230,26 +227,26 @@ with fold("Every head on each of its texts, and zeros outside a band"):
 # $\operatorname{mean}(V)$ is about the variance of one.
 
 # %% [markdown]
-# The trained heads show both sides. In all decoder cases the window is better than the mean. On four of the six
-# antibody heads and on one of the two speech heads it is worse, with errors between one and three.
+# In all decoder cases the window is better than the mean. On four of the six antibody heads and on one of the two
+# speech heads it is worse.
 #
 # **A window alone can be worse than $\operatorname{mean}(V)$, because a query must spend its whole weight on the keys
-# in the window.** So we know what a window lacks: any account of the keys outside it. Can we give it one without
-# computing them all?
+# in the window.** So a window lacks any account of the keys outside it. Can we give it one without computing them
+# all?
 
 # %% [markdown]
 # ## 3. Summarise what a window drops
 #
-# We keep the far keys, together called the *far field*, but only in summary. Write $N_i$ for the keys in the window of
-# query $i$. Every other key gets the weight of a *representative* $c_j$, but keeps its own value $v_j$, and we divide
-# by the sum of *all* these weights, near and far. This is what *one denominator* means:
+# We keep the far keys, together called the *far field*, but only in summary. Write $N_i$ for the keys in the window
+# of query $i$. Every other key gets the weight of a *representative* $c_j$, but keeps its own value $v_j$, and we
+# divide by the sum of *all* these weights, near and far. This is what *one denominator* means:
 #
 # $$o_i \approx \frac{\sum_{j \in N_i} e^{q_i^\top k_j/\sqrt d}\, v_j + \sum_{j \notin N_i} e^{q_i^\top c_j/\sqrt d}\, v_j}
 # {\sum_{j \in N_i} e^{q_i^\top k_j/\sqrt d} + \sum_{j \notin N_i} e^{q_i^\top c_j/\sqrt d}} .$$
 #
-# Keys with the same representative get the same weight from a query, so the query needs only their number and the sum
-# of their values. The smallest choice is one representative for all, the *mean key*: the mean of all keys, or with a
-# causal mask, of the keys before the window.
+# The smallest choice is one representative for all, the *mean key*: the mean of all keys, or with a causal mask, of
+# the keys before the window. All far keys then have the same weight, so a query needs only their number and the sum
+# of their values.
 
 
 # %%
@@ -275,12 +272,13 @@ part = np.median(mean_weight / exact_weight)
 print(f"second speech head, 23 keys on each side, median query: {part:.2f} of the exact far weight")
 
 # %% [markdown] tags=["answer"]
-# Too small, on this head about half of what it should be.
+# Too small, on this head about half of what it should be. By Jensen's inequality the mean of $e^t$ is at least $e$ to
+# the mean of $t$, so far keys have at least the weight of as many copies of their mean, and the mean of all keys is
+# close to theirs.
 
 # %% [markdown]
-# The reason is Jensen's inequality: the mean of $e^t$ is at least $e$ to the mean of $t$, so far keys have at least the
-# weight of as many copies of their mean, and the mean of all keys is close to theirs. So the near keys still get too
-# much, though less than in a window alone. Does so crude a summary help?
+# A far weight that is too small leaves too much for the near keys, though less than in a window alone. Does so crude
+# a summary help?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 with_mean_key = judged(near_far.joint_attention)
@@ -326,14 +324,13 @@ with fold("The errors with a mean key, all texts of the decoder, and the far wei
 
 # %% [markdown]
 # **With these windows one mean key in the denominator lowers the error in all 46 cases, in each to below that of
-# $\operatorname{mean}(V)$.** On all texts of the decoder there is one exception (see the fold).
+# $\operatorname{mean}(V)$.** Would a finer summary do better?
 #
 # ### More levels
 #
 # A mean key puts all far keys of a query at one level, as the left panel shows for the speech head that attends to
-# distant tokens. On the right there are more levels: 31 *cluster centres*, found by *k-means* (assign each key to its
-# nearest centre, move each centre to the mean of its keys, and repeat). Each far key is represented by its nearest
-# centre.
+# distant tokens. On the right each far key is represented by the nearest of 31 *cluster centres*, found by *k-means*
+# (assign each key to its nearest centre, move each centre to the mean of its keys, and repeat).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 i, around = 620, np.arange(440, 801)
@@ -377,20 +374,19 @@ show(
 # ## 4. Three far fields at the same cost
 #
 # A third summary is what this course is about: give the far keys the weights $\varphi(q_i)^\top \varphi(k_j)$ of
-# positive features. The package computes all three in linear time.
+# positive features (FAVOR+ with shifted keys, lesson 09).
 #
 # Each method gets the same number of multiplications, a quarter of exact attention's, and a sixteenth on the speech
 # recording. So a summary is paid for with keys of the window: a mean key costs least, a centre more, and a feature
-# most. Sizes and centres are chosen on other text, for the speech recording on the first ten of its thirty seconds. The
-# features are FAVOR+ with shifted keys (lesson 09).
+# most. Sizes and centres are chosen on other text, for the speech recording on its first third.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 COST = {"antibody": 1 / 4, "speech": 1 / 16, "decoder": 1 / 4}
 
 
 SHOWN = ("window", "window + mean key", "window + centres", "window + features")
-SHOWN += ("clustered queries", "positive features")
-METHODS = (*SHOWN, "half the window + mean key")
+SHOWN += ("positive features",)
+METHODS = (*SHOWN, "clustered queries", "half the window + mean key")
 
 
 def beside_features(text, sample, causal, budget, part):
@@ -445,10 +441,10 @@ PAIRS = {  # (q, k, v) of all heads on a text, and on other text
 CARDS = {kind: [compared_at_one_cost(kind, *x) for x in of] for kind, of in PAIRS.items()}
 
 # %% [markdown]
-# **Before you run this:** the mean key is biased: its far weight can be half of what it should be. The weights of
-# positive features have no bias, but beside a window there is room for a few dozen of them at most, with the variance
-# that you know from lesson 09. At the same cost, which has the smaller error: the features in most cases, each in about
-# half of them, or the mean key in most?
+# **Before you run this:** the mean key is biased: its far weight can be half of what it should be. Positive features
+# have no bias, but beside a window there is room for a few dozen of them at most, with the variance that you know
+# from lesson 09. At the same cost, which has the smaller error: the features in most cases, each in about half of
+# them, or the mean key in most?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 errors = {  # (cases, starts or draws)
@@ -484,14 +480,13 @@ for ax, kind in zip(axes, ("decoder", "antibody", "speech"), strict=True):
     ax.set_xticks([0.01, 0.1, 1, 10], ["0.01", "0.1", "1", "10"])
 axes[0].set_yticks(range(len(SHOWN)), SHOWN)
 axes[0].invert_yaxis()
-typical = {k: {w: np.median(y) for w, y in x.items()} for k, x in middle.items()}
+typical = {k: {w: np.median(y) for w, y in x.items() if w in SHOWN} for k, x in middle.items()}
 best = {kind: min(of, key=of.get) for kind, of in typical.items()}
 show(
     fig,
     caption="A mark is one head on one text, a bar its six starts or draws, a square a method without a window. "
-    "See which marks are left of the dotted line, where a method is better than mean(V). (Clustered queries: each query "
-    "takes the output of the nearest of a few centres of queries.)",
-    alt="Normalised errors of seven methods, six at the same cost, a dot for each head and text, logarithmic, for three "
+    "See which marks are left of the dotted line, where a method is better than mean(V).",
+    alt="Normalised errors of five methods at the same cost, a dot for each head and text, logarithmic, for three "
     "kinds of heads. The smallest median: "
     + "; ".join(
         f"{kind}, {best[kind]}, {typical[kind][best[kind]]:.2f}"
@@ -512,7 +507,10 @@ with fold("Every method and kind of head, what each costs, and the starts of k-m
     )
     print("looks for its nearest centre; a feature two, because queries and keys are both mapped")
     print("chosen on other text: centres, and how much of its work a window gets beside centres or")
-    print("features; the speech heads are judged on all thirty seconds\n")
+    print("features; the speech heads are judged on all thirty seconds")
+    print(
+        "clustered queries: each query takes the output of the nearest of a few centres of queries\n"
+    )
     print("normalised error: median over the cases, in brackets the smallest and the largest")
     print(" " * 26 + "".join(f"{kind:>22}" for kind in CARDS))
     for w in METHODS:
@@ -557,26 +555,20 @@ with fold("Every method and kind of head, what each costs, and the starts of k-m
 # The mean key, and in every single case. On these heads its bias does less harm than the variance of so few features.
 
 # %% [markdown]
-# **At the same cost a window with a mean key beats one with drawn features in all 46 cases.** Lesson 15 fits the
-# directions to a head.
-#
-# Centres beat the mean key on the encoder heads that attend least locally, but they suit only keys like those on which
-# they were found: on the local speech head, centres from ten seconds do worse than the mean key.
-#
-# On the decoder a quarter of the work buys only four keys, and in place of the fourth a mean key more often harms than
-# helps. So no summary is always best, but the crude one beats features in every case. Is there a head on which it
-# fails?
+# **At the same cost a window with a mean key beats one with drawn features in all 46 cases.** No summary is always
+# best: centres do better on the five encoder heads that attend least locally, and on the decoder, where a quarter of
+# the work buys only four keys, a mean key in place of the fourth more often harms than helps. But the crude summary
+# beats features in every case. Is there a head on which it fails?
 
 # %% [markdown]
 # ## 5. Sink tokens
 #
 # The weights of a row must sum to one, even if its query finds nothing worth fetching. Many language models put such
-# weight on the first tokens, which [Xiao et al. (2023)](references.md#xiao-2023) call *attention sinks* (also *sink
-# tokens*). If the value of a sink is short, its weight adds almost nothing to the output. May a window then leave it
-# out?
+# weight on the first tokens, called *attention sinks* or *sink tokens*. If the value of a sink is short, its weight
+# adds almost nothing to the output. May a window then leave it out?
 #
-# Here is a causal head made for the purpose. Every row after the first puts a given fraction $p$ of its weight on token
-# 0, whose value is a hundredth as long as the others. The rest of the weight is on keys nearby.
+# In this causal head, made for the purpose, every row after the first puts a given fraction $p$ of its weight on
+# token 0, whose value is a hundredth as long as the others. The rest is nearby.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -614,12 +606,10 @@ print(f"output of the window over the exact one, median length: {np.median(lengt
 # %% [markdown]
 # A sink adds little to the numerator and much to the denominator. A window that drops it divides by too little:
 #
-# $$\text{near}_i \approx \frac{o_i}{1 - p} , \qquad \frac{\|\text{near}_i - o_i\|^2}{\|o_i\|^2} \approx
-# \Bigl(\frac{p}{1 - p}\Bigr)^2 .$$
+# $$\text{near}_i \approx \frac{o_i}{1 - p} .$$
 #
-# As long as $\operatorname{mean}(V)$ is short beside the output, the second ratio is the normalised error. The remedy
-# is to add the first few keys to $N_i$, for every row $i$: they get their exact weights in the same denominator. A
-# decoder then stores only the window and the sinks, whatever the length of the text.
+# The remedy is to add the first few keys to $N_i$, for every row $i$: they get their exact weights in the same
+# denominator.
 
 # %%
 near = (window_of(1024, 30) | (np.arange(1024) < 1)) & np.tri(1024, dtype=bool)
@@ -628,9 +618,7 @@ gap = np.abs(by_hand - near_far.near_field(q, k, v, 30, sinks=1, causal=True)).m
 print("largest difference from near_field with one sink below 1e-12:", bool(gap < 1e-12))
 
 # %% [markdown]
-# ### What could replace a sink?
-#
-# We try the mean key, which helped beside every window above, and a window of half of all keys.
+# Could the mean key, which helped beside every window above, replace the sink?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 TRIED = {
@@ -648,10 +636,11 @@ for p, of_p in ERRORS.items():
         for name, (attend, band, sinks) in TRIED.items():
             output = attend(q, k, v, band, causal=True, **sinks)
             of_p[name].append(compare.normalised_error(output, exact, v, causal=True))
-print("p = 0.6                 normalised error")
-for name, x in ERRORS[0.6].items():
-    print(f"{name:24}{np.median(x):{'.1g' if np.median(x) < 0.01 else '.2f'}}")
-with fold("Every p, and the first keys of the trained heads"):
+print("p = 0.6            normalised error")
+for name in ("window 32", "31 + mean key", "31 + sink"):
+    x = np.median(ERRORS[0.6][name])
+    print(f"{name:19}{x:{'.1g' if x < 0.01 else '.2f'}}")
+with fold("Every p, a wider window, and the first keys of the trained heads"):
     print("a causal window counts the query's own key, so window 32 has b = 31")
     print("  p   (p/(1−p))²" + "".join(f"{name:>{len(name) + 4}}" for name in TRIED))
     spread = 1
@@ -663,6 +652,13 @@ with fold("Every p, and the first keys of the trained heads"):
     print(
         f"medians of six heads; without the sink the largest over the smallest is at most {spread:.1f}"
     )
+    print(
+        "while mean(V) is short beside the output, a window without the sink has an error of about"
+    )
+    print(
+        "(p/(1−p))²; a window of half of all keys only halves it at p = 0.6, because the second half of"
+    )
+    print("the rows still misses the sink")
     print("at p = 0.8 the formula is too large because a normalised error divides by the error of")
     print("mean(V), which is then larger than the square of the length of the output")
     first, equal_first, helped = {kind: [] for kind in CASES}, {}, 0
@@ -684,20 +680,14 @@ with fold("Every p, and the first keys of the trained heads"):
 
 # %% [markdown]
 # **In these heads a window that drops the sink divides by too little, and a mean key does not repair that; a window
-# that keeps the sink is nearly exact.** The mean key hardly helps, because it is the average of up to a thousand keys, of
-# which one has most of the weight. A window of half of all keys only halves the error, because the second half of the
-# rows still misses the sink.
+# that keeps the sink is nearly exact.** The mean key hardly helps, because it is the average of up to a thousand
+# keys, of which one has most of the weight.
 #
-# Then why did the mean key help on the trained heads? None of them gives its first key more than 0.11 of the weight,
-# and in most cases two sinks in place of two keys of the window do not help. In many large language models they do.
-# Xiao et al. found that several of them fail once the first tokens leave the window, and largely recover if four of
-# them are kept. So before you choose a method, look at the mean weight of the first keys.
+# None of the trained heads above gives its first key more than 0.11 of the weight. But [Xiao et al.
+# (2023)](references.md#xiao-2023) found that several large language models fail once the first tokens leave the
+# window, and largely recover if four of them are kept. So look first at the mean weight of the first keys.
 #
-# > **Aside: without sinks.** Newer models need them less:
-# > [gpt-oss](https://huggingface.co/docs/transformers/model_doc/gpt_oss) adds a learned term per head to the
-# > denominator, and [Qiu et al. (2025)](references.md#qiu-2025) gate each head's output.
-#
-# So we know what to keep exact and what to summarise. But so far we counted multiplications. Does a clock agree?
+# But so far we counted multiplications. Does a clock agree?
 
 # %% [markdown]
 # ## 6. Multiplications and milliseconds
@@ -714,11 +704,11 @@ show(
 )
 
 # %% [markdown]
-# Matrix products run near the full speed of a processor. Exponentials, the search for the nearest centre and sums over
-# chunks are slower, and we have not counted them at all.
+# Matrix products run near the full speed of a processor. Exponentials, the search for the nearest centre and sums
+# over chunks are slower, and we have not counted them at all.
 #
-# **Before you run this:** we time each method on one speech head, at a sixteenth of exact attention's multiplications.
-# Which of these three will save most time: features alone, a window, or a window with centres?
+# **Before you run this:** we time each method on one speech head, at a sixteenth of exact attention's
+# multiplications. Which of these three will save most time: features alone, a window, or a window with centres?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
 q, k, v = (x.astype(np.float32) for x in CASES["speech"][1][0])
@@ -753,10 +743,9 @@ with fold("Every method, in milliseconds"):
 
 # %% [markdown]
 # **Equal numbers of multiplications are not equal times: here a window with centres does a sixteenth of exact
-# attention's multiplications and saves hardly any time.** It has to find the nearest centre of each key, and to sum the
-# keys on both sides of each window chunk by chunk. A window, with or without sinks or a mean key, saves time, although
-# less than its multiplications promise. Features alone are fastest but, as section 4 shows, their median error is above
-# that of $\operatorname{mean}(V)$ on all three kinds of heads, with the few features of this budget.
+# attention's multiplications and saves hardly any time.** A window, with or without a mean key, saves time, although
+# less than its multiplications promise. Features alone are fastest, but in section 4 their median error is above that
+# of $\operatorname{mean}(V)$ on all three kinds of heads.
 #
 # All this depends on the length and the machine, so time a method on your own, beside the fastest exact attention
 # there. And all this was about heads. What does a window do to a whole model?
@@ -803,20 +792,18 @@ with fold("Every width, and a mean key"):
         print(f"{keys:4}" + "  ".join(cells))
 
 # %% [markdown]
-# **Swapped in without training, a window of 16 keys costs this writer, on its test text, less than a hundredth of a bit
-# per character.** Its memory stays at 16 keys per head and block, however long the text. This model hardly needs more
-# than the last dozen letters. That says nothing about models that use distant tokens. Lesson 22 has one, and asks what
-# a window takes from it.
+# **Swapped in without training, a window of 16 keys costs this writer, on its test text, less than a hundredth of a
+# bit per character.** Its memory stays at 16 keys per head and block, however long the text. This model hardly needs
+# more than the last dozen letters. Lesson 22 has one that uses distant tokens, and asks what a window takes from it.
 #
 # ## Take away
 #
 # - If you remember one method for a head, let it be a window and one mean key in the same denominator, with the first
 #   few keys exact if the head puts weight on them. In a whole model, measure before you keep the mean key.
-# - A window alone forces every query to take what is nearby. With a quarter of the keys that is worse than
-#   $\operatorname{mean}(V)$ on four of six antibody heads.
+# - A window alone forces every query to take what is nearby, which can be worse than $\operatorname{mean}(V)$.
 # - Added to the same window, one mean key helped in all 46 cases. At the same cost drawn features do worse in all 46,
 #   and centres do better on the five encoder heads that attend least locally.
-# - If a head puts weight on sink tokens, keep these exact. Neither a wider window nor a mean key replaces them.
+# - If a head puts weight on sink tokens, keep these exact. A mean key does not replace them.
 # - Count multiplications, then time the method: centres can save the first and not the second.
 #
 # ## Where it breaks
@@ -834,7 +821,9 @@ with fold("Every width, and a mean key"):
 #
 # ## Further reading
 #
-# - [Xiao et al. (2023)](references.md#xiao-2023). Attention sinks, and a window that keeps them.
+# - [Xiao et al. (2023)](references.md#xiao-2023). Attention sinks, and a window that keeps them. Newer models need
+#   sinks less: [gpt-oss](https://huggingface.co/docs/transformers/model_doc/gpt_oss) adds a learned term per head to
+#   the denominator, and [Qiu et al. (2025)](references.md#qiu-2025) gate each head's output.
 # - [Nguyen et al. (2021)](references.md#nguyen-2021). The FMMformer adds a near and a far field, each with its own
 #   denominator, with positive weights, trained and the same for all rows. But the right blend differs from row to row.
 #   As in many papers, the near field is written as the softmax of a *banded matrix*, with zeros outside its band. But a

@@ -67,11 +67,11 @@ def mean_se(x):
 # %% [markdown]
 # ## 1. Where the multiplications go
 #
-# The model has 30 *blocks*, each with multi-head attention and a feed-forward network as in lesson 06, on vectors of
-# width 576. We call the attention of a block a *layer*, and number the layers from 0 to 29. The nine query heads of a
-# layer share three key heads, three query heads to each: *grouped-query attention* (Ainslie et al., 2023). Each key
-# head also has the values, so the KV cache is a third as large. (Lesson 07 explains what else such a block has, among
-# it the rotation of queries and keys by their position.)
+# The model has 30 *blocks*, each with multi-head attention and a feed-forward network, on vectors of width 576. We call
+# the attention of a block a *layer*, and number the layers from 0 to 29. The nine query heads of a layer share three
+# key heads, three query heads to each: *grouped-query attention* (Ainslie et al., 2023). Each key head also has the
+# values, so the KV cache is a third as large. (Lesson 07 explains what else such a block has, among it the rotation of
+# queries and keys by their position.)
 #
 # How much work is attention? Count the multiplications for one token:
 

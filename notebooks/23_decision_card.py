@@ -32,21 +32,21 @@ from performer_course.teaching.figures import COLORS, fold, show
 # Every method on the card replaces the weights of a query by others that cost less:
 #
 # - a *window* keeps the exact weights of the nearest keys and drops all others (lesson 14);
-# - *sinks* are the first few tokens, whose exact weights are kept as well, however far away they are (lesson 14);
+# - *sinks* are the first few tokens, whose exact weights are kept as well;
 # - one *mean key* represents all the remaining keys, or each of these is represented by the nearest of a few cluster
-#   *centres* (lesson 14);
-# - in *clustered queries*, where nothing is causal, only a few centres of the queries attend, to all keys, and each
-#   query takes the output of the nearest centre ([Vyas et al. (2020)](references.md#vyas-2020));
+#   *centres*;
+# - in *clustered queries*, where nothing is causal, each query takes the output of the nearest of a few centres of
+#   queries ([Vyas et al. (2020)](references.md#vyas-2020));
 # - *Taylor features* replace $e^t$ by $1 + t$ or by $1 + t + \frac12 t^2$ (lesson 10);
 # - *positive features* use $m$ random directions (lesson 09);
 # - $\operatorname{mean}(V)$ gives every key the same weight, and is the baseline.
 #
-# To see the weights that a method really uses, give it the identity matrix as values: its output is then the matrix of
-# its weights. We look at a head of the language model of lesson 22 and at one query, which sees 96 keys. Exact
+# To see the weights that a method really uses, give it the identity matrix as values: its output is then the matrix
+# of its weights. We look at a head of the language model of lesson 22 and at one query, which sees 96 keys. Exact
 # attention gives more than a quarter of this query's weight to the first of them.
 #
-# **Before you run this:** a window of the last 16 keys drops the first key. What happens to the weights of the keys in
-# the window: do they shrink, stay as they were or grow?
+# **Before you run this:** a window of the last 16 keys drops the first key. What happens to the weights of the keys
+# in the window: do they shrink, stay as they were or grow?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 stored = data.language_heads()
@@ -101,31 +101,28 @@ with fold("All eight methods"):
     )
     for name, row in rows.items():
         print(f"{name:26} {row[0]:5.2f} {row[1:80].sum():9.2f} {row[80:].sum():8.2f}")
+    print(
+        "cost to a query: a window one comparison per key, m positive features as much as 2m keys"
+    )
+    print(
+        "(lesson 10); a query of a decoder sees half of L keys on average, so features break even"
+    )
+    print(f"where 2m = L/2, with 400 tokens at m = L/4 = {400 // 4}")
 
 # %% [markdown] tags=["answer"]
 # They grow, because the weights add up to one.
 
 # %% [markdown]
 # **A window that drops the first key gives its weight to the keys that it keeps, because weights add up to one.** A
-# single sink repairs most of this.
-#
-# A row does not show the cost. A window costs a query one comparison per key, and $m$ positive features as much as $2m$
-# keys (lesson 10).
-#
-# **Before you read on:** a decoder reads 400 tokens at once. Are 128 positive features cheaper or more expensive there
-# than exact attention?
-
-# %% [markdown] tags=["answer"]
-# They are more expensive. In a decoder a query sees half of the keys on average, so features break even where
-# $2m = L/2$, that is, at $m = L/4 = 100$.
+# single sink repairs most of this. But when is such a method worth a try at all?
 
 # %% [markdown]
 # ## 2. Six questions
 #
 # Ask the questions in this order: the first "yes" tells you what to try first. If the whole model is then not good
-# enough, go on to the next question. A *fused* routine, such as *FlashAttention*, computes exact attention in one piece
-# and never stores the matrix of weights; PyTorch has `scaled_dot_product_attention`. A *verdict* is what the command of
-# the next section says about a head.
+# enough, go on. A *fused* routine, such as *FlashAttention* (in PyTorch `scaled_dot_product_attention`), computes
+# exact attention in one piece and never stores the matrix of weights. A *verdict* is what the command of the next
+# section says about a head.
 #
 # | row | ask | if yes | lessons |
 # |---|---|---|---|
@@ -138,8 +135,8 @@ with fold("All eight methods"):
 #
 # **Judge the whole model by the task it is for, and compare it with a window alone and with mean(V).**
 #
-# Most of these answers rest on three trained models, and on texts of at most 2,048 tokens (see the fold). What can you
-# learn about your own in a few minutes?
+# Most of these answers rest on three trained models, and on texts of at most 2,048 tokens. What can you learn about
+# your own in a few minutes?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 
@@ -347,9 +344,8 @@ with fold("All measurements of the card"):
 # %% [markdown]
 # ## 3. One command
 #
-# One command gives the verdict of questions 3 and 4, from the queries, keys and values of your own heads. Store a head
-# with `np.savez("head.npz", q=q, k=k, v=v)`, as arrays of shape $(L, d)$, or several heads as $(\text{heads}, L, d)$;
-# if the model uses rotary position embeddings, after the rotation. Then run
+# One command gives the verdict of questions 3 and 4. Store the queries, keys and values of a head with
+# `np.savez("head.npz", q=q, k=k, v=v)`, as arrays of shape $(L, d)$. Then run
 #
 # `python -m performer_course.card head.npz --sample other.npz`
 #
@@ -358,10 +354,9 @@ with fold("All measurements of the card"):
 # the later half is judged.
 #
 # Windows, centres and positive features are made as large as a *budget* allows, a quarter of exact attention's
-# multiplications; Taylor features must fit into it. Then two numbers decide: the time on your machine as a fraction of
-# exact attention's, and the *normalised error* (lesson 06), which is 1 for $\operatorname{mean}(V)$. The verdict
-# recommends a method only if its error is at most 0.1 and its time at most 0.9, and of several good ones it takes the
-# simplest that is nearly best. Here is a head of the speech model.
+# multiplications. Then two numbers decide: the time on your machine as a fraction of exact attention's, and the
+# *normalised error* (lesson 06), which is 1 for $\operatorname{mean}(V)$. The verdict recommends a method only if its
+# error is at most 0.1 and its time at most 0.9. Here is a head of the speech model.
 
 # %% tags=["nbval-ignore-output"]
 speech = [x[0] for x in data.speech_heads()]  # block 2, head 4: q, k, v, (1500, 64) each
@@ -377,12 +372,14 @@ with fold("All ten methods, their sizes and costs, and which of several the verd
     print(f"{'method':26} {'size':24}  cost   time    error")
     for name, (size, cost, took, errors) in rows.items():
         print(f"{name:26} {size:24} {cost:5.2f} {took:6.2f} {np.median(errors):8.2g}")
+    print("Taylor features must fit into the budget; several heads: arrays of shape (heads, L, d)")
+    print("if the model uses rotary position embeddings, store q and k after the rotation")
     print("simple methods come first; of those whose error is below 0.01 or within 1.5 times the")
     print("smallest, the verdict takes the first; lesson 09 says which mean each method subtracts")
 
 # %% [markdown]
 # A mean key takes away about half of the window's error. Centres have a still smaller one, but take longer than exact
-# attention. Positive features are the fastest of the four, and worse than $\operatorname{mean}(V)$.
+# attention. Positive features are the fastest, and worse than $\operatorname{mean}(V)$.
 #
 # **Before you read on:** here the centres come from the earlier half. Suppose that they had been found on the later
 # half, on which they are judged. Would their error be too small, about right or too large?
@@ -405,9 +402,8 @@ with fold("A window with centres, judged on all thirty seconds"):
     print(f"window and mean key at the same cost: {mean_key:.4f}")
 
 # %% [markdown]
-# **Fit a method on one text and judge it on another.** How much this matters depends on the text. Judged on all thirty
-# seconds of this recording, centres found on the same seconds look about two hundred times better than centres found on
-# the first ten.
+# **Fit a method on one text and judge it on another.** Judged on all thirty seconds of this recording, centres found
+# on the same seconds look about two hundred times better than centres found on the first ten.
 #
 # This was one head of one model. Is there a good method for every head?
 
@@ -415,8 +411,8 @@ with fold("A window with centres, judged on all thirty seconds"):
 # ## 4. Four heads of three models
 #
 # The first head is the one above. The second belongs to the antibody model, and its sample is another protein chain.
-# The last two are heads of the language model, on a text with six pass keys that comes back to them. Head 14.4, head 4
-# of layer 14, gives much of its weight to the first token; head 18.7 looks for earlier copies of what it reads.
+# The last two are heads of the language model: head 14.4, head 4 of layer 14, gives much of its weight to the first
+# token; head 18.7 looks for earlier copies of what it reads.
 #
 # **Before you run this:** on which of the four heads does every method with a quarter of the multiplications have an
 # error above 0.1?
@@ -503,17 +499,13 @@ with fold("The verdicts, and how often a head retrieves"):
 # **On the head that retrieves, no method with a quarter of the multiplications is better than
 # $\operatorname{mean}(V)$ by more than a few per cent.** Head 14.4 is the opposite case: a window alone is worse than
 # $\operatorname{mean}(V)$, and a single sink brings its error below a hundredth. Positive features are worse than
-# $\operatorname{mean}(V)$ on all four heads.
-#
-# How do you recognise a head that retrieves? Count how often it gives more than half of its weight to one distant key,
-# in text with facts to retrieve and in text without.  Such counts find three of the four layers that retrieval needs
-# most in this model. To find the rest, replace one layer at a time and measure the task.
+# $\operatorname{mean}(V)$ on all four heads. So a small error can be had on some heads. Does it save time as well?
 #
 # ### The time
 #
-# **Before you run this:** on the 1,500 tokens of the speech head, a window of a quarter of the keys takes about half of
-# exact attention's time in NumPy. On the 122 tokens of the antibody head, does it take less than half, about half or
-# more?
+# **Before you run this:** on the 1,500 tokens of the speech head, a window of a quarter of the keys takes about half
+# of exact attention's time in NumPy. On the 122 tokens of the antibody head, does it take less than half, about half
+# or more?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
 LENGTHS, TOOK = (128, 256, 512, 1024, 2048, 4096), {}
@@ -563,8 +555,8 @@ with fold("The verdicts, with the time"):
 
 # %% [markdown]
 # At a quarter of the multiplications, windows clearly save time in NumPy only from about a thousand tokens on, and
-# centres save none at any length tried here. A fused routine makes exact attention faster, which moves the limit to
-# longer texts, so measure on the machine that you will use.
+# centres at no length tried here. A fused routine moves the limit to longer texts, so measure on the machine that you
+# will use.
 #
 # Suppose that all your heads pass both tests. Are you done?
 
@@ -574,8 +566,7 @@ with fold("The verdicts, with the time"):
 # Next replace the attention of the model, and measure the model. Two models show why you cannot skip this.
 #
 # The first is the antibody model. Put 64 positive features, sharpened as in the branch lesson 15, into each of its 64
-# heads. The perplexity, $e$ to the nats per hidden letter, is then about a quarter of what it is with
-# $\operatorname{mean}(V)$ in all heads.
+# heads. The perplexity of the model is then about a quarter of what it is with $\operatorname{mean}(V)$ in all heads.
 #
 # **Before you run this:** on how many of the 64 heads is the error of these features larger than that of
 # $\operatorname{mean}(V)$: on hardly any, on about half, or on nearly all?
@@ -620,8 +611,7 @@ with fold("All heads and layers"):
 # model than $\operatorname{mean}(V)$.** The errors of many heads may average out.
 #
 # The second model shows the reverse. In the language model a mean key beside a window and sinks lowers the error of
-# most layers and raises the loss of the model. A mean over layers may hide the one that matters: with the mean key,
-# the error of layer 0 grows tenfold.
+# most layers and raises the loss of the model.
 #
 # Nor does a small error prove a layer harmless. Of all layers, replaced one at a time, layer 18 does the most harm to
 # retrieval, although its error is smaller than the errors of most layers. An error counts all parts of an output
@@ -637,13 +627,13 @@ with fold("All heads and layers"):
 # - *Speed?* Attention is about a fifth of the multiplications there, averaged over a text. No method can save more.
 #   Suppose that is welcome.
 # - *Single facts?* Yes, that is the task. So exact attention stays at least in the layers that retrieve: lesson 22
-#   keeps eight.
+#   keeps eight, found by replacing one layer at a time.
 # - *And the other 22?* There a window of 256 keys with four sinks costs the digit next to nothing. But the
 #   multiplications that it saves are less than an eighth of all.
 #
-# **We keep exact attention, because the multiplications we could save here are few.** If memory were short, this window
-# could win: at this length the cache would shrink to little more than a third. On texts four times as long it could
-# save time, but there this course has not measured the task. Knowing when not to replace attention is a result, too.
+# **We keep exact attention, because the multiplications we could save here are few.** If memory were short, this
+# window could win: at this length the cache would shrink to little more than a third. Knowing when not to replace
+# attention is a result, too.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("The sums of this decision"):
@@ -666,36 +656,38 @@ with fold("The sums of this decision"):
         print(f"first digit, {label}: {np.mean(first_digit(kept, others)):.2f} nats")
 
 # %% [markdown]
-# Somebody else has no model yet. They want a small one that follows a text without end, and need no single facts from
-# far back.
+# Somebody else has no model yet. They want a small one that follows a text without end.
 #
 # - *Speed?* The cache of exact attention would grow without end, so the answer is no.
-# - *Single facts?* No. *The verdict?* There are no heads to judge yet.
+# - *Single facts?* None from far back. *The verdict?* There are no heads to judge yet.
 # - *May you train?* Yes, so train with the attention that the model will use. Try a window, and a state that forgets:
-#   on its short pieces of text, the writer of lesson 13 needed as few bits with it as with exact attention, and with a
-#   short window hardly more. Neither the memory nor the time per character of either grows.
+#   with either, on its short pieces of text, the writer of lesson 13 needed hardly more bits than with exact
+#   attention. Neither the memory nor the time per character of either grows.
 #
 # Lesson 00 began with three lines by the writer. The second, which is not English, came from attention that was
-# replaced, the third from a model that had learned with a state that forgets. Which of the two can your model have? You
-# now know what to ask, and how to measure the answer.
+# replaced, the third from a model that had learned with a state that forgets. Which of the two can your model have?
+# You now know what to ask, and how to measure the answer.
 #
 # ## Take away
 #
 # - Ask the card's questions in order: speed, single facts, the verdict on your own heads, training.
-# - The best of several methods may still be useless. Keep exact attention unless a method has a small error on text to
-#   which it was not fitted, and saves time on your machine.
+# - The best of several methods may still be useless. Keep exact attention unless a method has a small error on text
+#   to which it was not fitted, and saves time on your machine.
 # - The errors of heads do not rank models. They tell you what to try; only the model tells you what is good.
 #
 # ## Where it breaks
 #
 # - A verdict depends on the text: on another text, a head may attend to other keys.
 # - The times are those of NumPy on one machine and for one layer, and the memory of a cache is not counted.
-# - The threshold of 0.1 is a convention and not a theorem: with a window and sinks the error of layer 18 as a whole,
-#   relative to its output, is well below it, and yet no layer matters more to retrieval (section 5).
+# - The threshold of 0.1 is a convention: with a window and sinks the error of layer 18 as a whole is well below it,
+#   and yet no layer matters more to retrieval (section 5).
+# - The decisions end at 2,048 tokens. On texts four times as long the window could save time, but there this course
+#   has not measured the task.
 #
 # ## Exercises
 #
-# In `exercises/23_decision_card.ipynb`: the length from which on a window saves enough, and the queries that retrieve.
+# In `exercises/23_decision_card.ipynb`: the length from which on a window saves enough, and the queries that
+# retrieve.
 #
 # ## Further reading
 #
