@@ -35,19 +35,17 @@ from performer_course.teaching.figures import COLORS, compared, fold, gram, show
 # We split the scale $\sqrt d$ of attention equally between queries and keys: let $x_i = q_i / d^{1/4}$ and
 # $y_j = k_j / d^{1/4}$. Before the division by their sum, the weights of attention are then
 # $A_{ij} = \exp(x_i^\top y_j)$. By lesson 02, $\exp(x^\top y) = e^{\|x\|^2/2}\, K(x, y)\, e^{\|y\|^2/2}$, where
-# $K(x, y) = e^{-\|x - y\|^2/2}$ is the Gaussian kernel, and for $K$ we take the features of lesson 04. Draw $m$
-# random frequencies $\omega_l \sim \mathcal{N}(0, I_d)$, the rows of $W$ (m, d). From here on we call them
-# *directions*, as in lesson 05, because lesson 09 uses the same draws without any waves. Then multiply the features
-# of each side by the factor of its norm:
+# $K(x, y) = e^{-\|x - y\|^2/2}$ is the Gaussian kernel, and for $K$ we take the features of lesson 04. Draw $m$ random
+# frequencies $\omega_l \sim \mathcal{N}(0, I_d)$, the rows of $W$ (m, d), from here on called *directions* as in lesson
+# 05. Then multiply the features of each side by the factor of its norm:
 #
 # $$\varphi(x) = \frac{e^{\|x\|^2/2}}{\sqrt m} \bigl(\cos\omega_1^\top x, \dots, \cos\omega_m^\top x,\;
 # \sin\omega_1^\top x, \dots, \sin\omega_m^\top x\bigr) \in \mathbb{R}^{2m} .$$
 #
-# These are the *trigonometric features* of the softmax kernel. Because
-# $\cos a \cos b + \sin a \sin b = \cos(a - b)$, the inner product $\varphi(x)^\top\varphi(y)$ is
-# $e^{(\|x\|^2 + \|y\|^2)/2}$ times the mean of $\cos(\omega_l^\top(x - y))$ over the $m$ directions, and the
-# expectation of each cosine is $K(x, y)$. **Fourier features, each multiplied by the factor of its norm, estimate
-# the softmax kernel without bias.**
+# These are the *trigonometric features* of the softmax kernel. Because $\cos a \cos b + \sin a \sin b = \cos(a - b)$,
+# the inner product $\varphi(x)^\top\varphi(y)$ is $e^{(\|x\|^2 + \|y\|^2)/2}$ times the mean of
+# $\cos(\omega_l^\top(x - y))$, and the expectation of each cosine is $K(x, y)$. **Fourier features, each multiplied by
+# the factor of its norm, estimate the softmax kernel without bias.**
 
 
 # %%
@@ -90,14 +88,13 @@ with fold("All four estimates"):
 #
 # ## 2. The error, exactly
 #
-# A mean of $m$ cosines has the variance $(1 - e^{-r^2})^2/2m$, where $r = \|x - y\|$ is the distance between $x$ and $y$
-# (lesson 04). The estimate is this mean times the two factors of the norms, so its mean squared error contains the
-# squares of these factors:
+# A mean of $m$ cosines has the variance $(1 - e^{-r^2})^2/2m$, where $r = \|x - y\|$ is the distance between $x$ and
+# $y$ (lesson 04). The estimate is this mean times the two factors of the norms, so its mean squared error (MSE) is
 #
 # $$\operatorname{MSE} = e^{\|x\|^2 + \|y\|^2}\, \frac{(1 - e^{-r^2})^2}{2m} .$$
 #
-# At given norms the MSE is bounded, but it does not become small when the weight does. What grows is the *relative*
-# error, the error as a multiple of the weight. Divide the MSE by $\exp(2 x^\top y)$ and use
+# At given norms this is bounded, but it does not become small when the weight does. What grows is the *relative* error,
+# the error as a multiple of the weight. Divide the MSE by $\exp(2 x^\top y)$ and use
 # $\|x\|^2 + \|y\|^2 - 2x^\top y = r^2$:
 #
 # $$\frac{\operatorname{MSE}}{\exp(x^\top y)^2} = \frac{e^{r^2} (1 - e^{-r^2})^2}{2m}
@@ -105,7 +102,7 @@ with fold("All four estimates"):
 #
 # The norms have cancelled. This quotient is called the *relative variance*, and its square root
 # $\eta = \sqrt{2/m}\, \sinh(r^2/2)$ is the *relative error* of a weight. Where $\eta$ is above 1, the answer 0 would be
-# better than our estimate, and even the sign of the estimate is in doubt.
+# better than our estimate.
 #
 # **Before you run this:** let $y$ turn away from $x$ again, both of length 1.5. From about which angle on is
 # a weight estimated from 64 directions worse than the answer 0: 45°, 90° or 135°?
@@ -158,9 +155,10 @@ with fold("Measured and predicted"):
 
 # %% [markdown]
 # **The relative error of a trigonometric weight depends on the distance alone, and grows with it like $e^{r^2/2}$.** So
-# for a given error the number of directions grows like $e^{r^2}$. How far apart, then, are queries and keys? If their
-# entries are independent with variance 1, a coordinate of $x - y$ has variance $2/\sqrt d$, so that $r^2$ has mean
-# $2\sqrt d$. From 16 to 64 dimensions, a common width for an attention head, this mean only doubles, from 8 to 16.
+# for a given error the number of directions grows like $e^{r^2}$.
+#
+# How far apart, then, are queries and keys? If their entries are independent with variance 1, $r^2$ has mean
+# $2\sqrt d$. From 16 to 64 dimensions this mean only doubles, from 8 to 16.
 #
 # **Before you run this:** about how many times as many directions does a typical weight take in 64 dimensions as in 16,
 # for the same relative error: 3 times, 50 times or 3,000 times as many?
@@ -177,8 +175,8 @@ with fold("Directions for a relative error of a tenth"):
 # About three thousand times as many, because $r^2$ grows by 8 and the number of directions like $e^{r^2}$.
 
 # %% [markdown]
-# With as many directions as we can afford, most weights of independent tokens of width 64 are therefore estimated badly.
-# What do such weights do to an output?
+# So most weights of independent tokens of width 64 are estimated badly, with as many directions as we can afford. What
+# do such weights do to an output?
 #
 # ## 3. Negative weights
 #
@@ -200,9 +198,8 @@ for weights in ([4, 2, 1], [4, 2, -5]):
 # The weighted mean is now $-70$, far from all three values.
 
 # %% [markdown]
-# With positive weights, a mean cannot leave the range of its values. Here the sum of the weights has shrunk from 7 to 1,
-# so that each weight counts seven times as much as it should. The closer the sum comes to zero, the further away the
-# mean can be.
+# With positive weights, a mean cannot leave the range of its values. Here the sum of the weights has shrunk from 7 to
+# 1, so that each weight counts seven times as much as it should.
 #
 # Next we take about a thousand tokens with normal entries, of width 16, and estimate their weights from 64 directions.
 
@@ -244,8 +241,7 @@ with fold("Negative estimates, and the three keys as the sum of their weights co
         print(f"weights {weights}: sum {sum(weights):4.1f}, mean {mean:6.1f}")
 
 # %% [markdown]
-# More than a third of the estimates are negative, as the formula predicts. A dark column belongs to a long key, because
-# for every query the error contains the factor $e^{\|y_j\|^2/2}$ of its key. A dark row is like our three keys: the sum
+# More than a third of the estimates are negative, as the formula predicts. A dark row is like our three keys: the sum
 # of its weights is near zero, so that all of them are far too large. **A wrong weight harms one term of a mean, a
 # denominator near zero the whole row.** Yet a sum of a thousand weights ought to be safe, if their errors average out.
 # Do they?
@@ -253,8 +249,8 @@ with fold("Negative estimates, and the three keys as the sum of their weights co
 # ## 4. A denominator near zero
 #
 # The *denominator* of a row is the sum of its weights. Over forty draws of $W$, its relative error is about three times
-# what independent errors would give. The errors average out only in part, because all weights are estimated from the
-# same directions: keys that are near each other get too much weight together, or too little.
+# what independent errors would give, because all weights are estimated from the same directions: keys that are near
+# each other get too much weight together, or too little.
 #
 # Let $\eta_D$ be the relative error of a denominator. As in section 3, we approximate the ratio of an estimated
 # denominator to the exact one by a normal distribution, now with mean 1 and standard deviation $\eta_D$.
@@ -307,26 +303,21 @@ with fold("Denominators with 16, 64 and 256 directions, and which errors go toge
 
 # %% [markdown]
 # Worse than a negative denominator is one near zero, because we divide by it. **Where the density of the denominators
-# at zero is not zero, the mean squared error of the output is infinite.** The reason is that the mean of
-# $1/\hat D^2$ over draws is then infinite, where $\hat D$ is the estimated denominator, and the numerator has no reason
-# to vanish at the same place. From here on we therefore report medians over draws. We know how one weight and one
-# denominator fail. What becomes of real outputs?
+# at zero is not zero, the mean squared error of the output is infinite.** The reason is that the mean of $1/\hat D^2$
+# over draws is then infinite, where $\hat D$ is the estimated denominator, and the numerator has no reason to vanish at
+# the same place. From here on we therefore report medians over draws.
+#
+# We know how one weight and one denominator fail. What becomes of real outputs?
 #
 # ## 5. On which attention does it work?
 #
-# We try six kinds of attention, two made up of normal numbers and four trained:
+# We try two kinds of made-up tokens, of width 8 or 64: *independent* ones as above, and *aligned* ones with $q = k$.
+# And we try trained heads: of a small *decoder* of width 8 that learned to write (lesson 16), after 600 and after
+# 12,000 training steps, and of the *antibody* and *speech* models of lesson 06, of width 64. Each head gets 512
+# orthogonal directions (lesson 05), and we judge its output by the *normalised error* (lesson 06).
 #
-# - *independent*: queries and keys are drawn independently, as above, of width 8 or 64;
-# - *aligned*: $q = k$, so that each query looks for its own key;
-# - *decoder, 600 steps* and *decoder, 12,000 steps*: the heads of a small decoder that learned to write (lesson 16),
-#   after this many training steps. Each token sees only itself and the tokens before it;
-# - *antibody* and *speech*: heads of the two pretrained models of lesson 06.
-#
-# We judge an output by its *normalised error* (lesson 06). Each head gets 512 orthogonal directions (lesson 05).
-#
-# What should we expect? A typical pair has the relative error $\eta = 1$ at $m = 2\sinh^2(r^2/2)$ directions, which is
-# about $e^{r^2}/2$. On made-up tokens of width 8 the median of $r^2$ is about 5. On each of the other kinds it is above
-# 10.
+# What should we expect? A typical pair has the relative error $\eta = 1$ at about $e^{r^2}/2$ directions. On made-up
+# tokens of width 8 the median of $r^2$ is about 5. On each of the other kinds it is above 10.
 #
 # **Before you run this:** on which kinds is the median normalised error with 512 directions below 1: on none, on the
 # made-up ones of width 8, or on all of width 8?
@@ -478,11 +469,9 @@ with fold("Every kind and size, with 64 and 512 directions"):
 # %% [markdown]
 # **On these trained heads as they are, of width 8 or 64, 512 trigonometric directions typically do worse than the mean
 # of all values.** The dashed line was known before any output was computed, and in this picture it separates success
-# from failure. On three of the four trained kinds nearly half of the denominators are negative: their sign is little
-# better than the toss of a coin.
+# from failure.
 #
-# Only on made-up tokens of width 8 do they typically beat $\operatorname{mean}(V)$, and on two thousand of these they
-# save a quarter of the multiplications. Should we use them there?
+# Only on made-up tokens of width 8 do they typically beat $\operatorname{mean}(V)$. Should we use them there?
 #
 # ## 6. A competitor without random numbers
 #
@@ -613,8 +602,8 @@ with fold("Milliseconds"):
 # are the method to use.
 #
 # To follow attention as it was learned, an estimate must be good where queries and keys are long and weights are small.
-# A mean of cosines is not: at given norms its error is no smaller for a small weight than for a large one, and it may
-# be negative. How bad is that for a whole model?
+# A mean of cosines is not: at given norms its error does not shrink with the weight, and it may be negative. How bad is
+# that for a whole model?
 #
 # ## 7. Back to the writer
 #

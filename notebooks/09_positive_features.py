@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Positive random features: build weights that cannot turn negative
 #
-# > **45 minutes.** Needs: attention and its normalised error (lesson 06), the softmax kernel from cosines and its
+# > **40 minutes.** Needs: attention and its normalised error (lesson 06), the softmax kernel from cosines and its
 # > error (lesson 08), orthogonal directions (lesson 05).
 # >
 # > Afterwards you can prove the lemma behind the Performer, predict how many random directions it takes to estimate a
@@ -42,8 +42,8 @@ from performer_course.teaching.figures import COLORS, compared, fold, show
 # Let $\omega \sim \mathcal{N}(0, I_d)$ be a random direction and $z \in \mathbb{R}^d$ a fixed vector. What is the mean
 # of $e^{\omega^\top z}$? It is an integral over the normal density, and we can evaluate it by *completing the square*
 # in the exponent: $-\tfrac12 \|\omega\|^2 + \omega^\top z = -\tfrac12 \|\omega - z\|^2 + \tfrac12 \|z\|^2$. The factor
-# $e^{\|z\|^2/2}$ does not depend on $\omega$, so it comes out of the integral, and what remains is the integral of the
-# density of $\mathcal{N}(z, I_d)$, which is one:
+# $e^{\|z\|^2/2}$ comes out of the integral, and what remains is the integral of the density of $\mathcal{N}(z, I_d)$,
+# which is one:
 #
 # $$\mathbb{E}\, e^{\omega^\top z}
 # = \int \frac{e^{-\|\omega\|^2/2 + \omega^\top z}}{(2\pi)^{d/2}}\, d\omega
@@ -55,18 +55,15 @@ from performer_course.teaching.figures import COLORS, compared, fold, show
 # kernel $\mathrm{SM}(x, y) = \exp(x^\top y)$. To remove the other two terms, we multiply by the number
 # $\Lambda = \exp\bigl(-\tfrac12(\|x\|^2 + \|y\|^2)\bigr)$:
 #
-# $$\mathrm{SM}(x, y) = \Lambda\; \mathbb{E}\, e^{\omega^\top z}
-# = \Lambda\; \mathbb{E} \cosh(\omega^\top z) , \qquad z = x + y .$$
+# $$\mathrm{SM}(x, y) = \Lambda\; \mathbb{E}\, e^{\omega^\top z} , \qquad z = x + y .$$
 #
-# The second form holds because $\omega$ and $-\omega$ are equally likely, so that the mean of $\sinh(\omega^\top z)$ is
-# zero. **The softmax kernel is a mean of positive terms over random directions.** This is Lemma 1 of Choromanski et al.
+# **The softmax kernel is a mean of positive terms over random directions.** This is Lemma 1 of Choromanski et al.
 # (2021).
 #
-# Which directions contribute most to this mean? Look at the coordinate of $\omega$ along $z$. The directions are drawn
-# from a bell curve centred at 0. Multiplying this curve by $e^{\omega^\top z}$ gives, up to a constant factor, the bell
-# curve centred at $z$, so the mean comes from directions around $z$. In statistics this is called *exponential
-# tilting*, and the factor, scaled to mean one, an *importance weight*. The square of a term is $e^{2\omega^\top z}$, so
-# by the same argument the mean square comes from directions around $2z$.
+# Which directions contribute most to this mean? Along $z$ the coordinates of the directions have a bell curve centred
+# at 0. Multiplying it by $e^{\omega^\top z}$ gives, up to a constant factor, the bell curve centred at $z$, so the mean
+# comes from directions around $z$. The square of a term is $e^{2\omega^\top z}$, so by the same argument the mean
+# square comes from directions around $2z$.
 #
 # **Before you run this:** let $\|z\| = 3$. By symmetry, half of the mean comes from directions that lie beyond $z$.
 # What fraction of all directions lies there: less than one in five hundred, one in twenty, or one in two?
@@ -115,20 +112,16 @@ with fold("Four lengths of z"):
 #
 # ## 2. Positive and hyperbolic features
 #
-# A feature map has to treat $x$ and $y$ separately, which the exponential allows: $e^{\omega^\top(x + y)} =
-# e^{\omega^\top x}\, e^{\omega^\top y}$. So we draw directions $\omega_1, \dots, \omega_m$, the rows of a matrix $W$
-# (m, d). Each feature map below takes one or two functions $f_1, \dots, f_l$ of every projection $\omega_i^\top x$, and
-# multiplies them by $h(x)/\sqrt m$, a factor without a direction. In each row of the table $\varphi(x)^\top\varphi(y)$
-# has the mean $\mathrm{SM}(x, y)$, so it is an *unbiased* estimate.
+# A feature map has to treat $x$ and $y$ separately, which the exponential allows:
+# $e^{\omega^\top(x + y)} = e^{\omega^\top x}\, e^{\omega^\top y}$. So we draw directions $\omega_1, \dots, \omega_m$,
+# the rows of a matrix $W$ (m, d). Each feature map below takes one or two functions $f_1, \dots, f_l$ of every
+# projection $\omega_i^\top x$, and multiplies them by $h(x)/\sqrt m$, a factor without a direction. In both rows
+# $\varphi(x)^\top\varphi(y)$ has the mean $\mathrm{SM}(x, y)$, so it is an *unbiased* estimate:
 #
 # | features | $h(x)$ | $f_1, \dots, f_l$; $u = \omega_i^\top x$ | number of features |
 # |---|---|---|---|
 # | trigonometric (lesson 08) | $e^{\lVert x\rVert^2/2}$ | $\cos u$, $\sin u$ | $2m$ |
 # | *positive* | $e^{-\lVert x\rVert^2/2}$ | $e^u$ | $m$ |
-# | *hyperbolic* (`features.hyperbolic`) | $e^{-\lVert x\rVert^2/2} / \sqrt 2$ | $e^u$, $e^{-u}$ | $2m$ |
-#
-# > **Aside.** Because $2\cosh t = e^t + e^{-t}$, hyperbolic features are positive features of the $2m$ directions
-# > $\pm\omega_i$. Such a pair of opposite draws is called *antithetic*.
 
 
 # %%
@@ -137,20 +130,35 @@ def positive_by_hand(x, W):  # x (n, d), W (m, d) → (n, m)
     return np.exp(x @ W.T - half_square) / len(W) ** 0.5
 
 
-def hyperbolic_by_hand(x, W):  # → (n, 2m)
-    return positive_by_hand(x, np.concatenate([W, -W]))
-
-
 x = np.random.default_rng(1).normal(size=(4, 8))
 W = np.random.default_rng(101).normal(size=(16, 8))
-pairs = (positive_by_hand, features.positive), (hyperbolic_by_hand, features.hyperbolic)
-gaps = [np.abs(by_hand(x, W) - packaged(x, W)).max() for by_hand, packaged in pairs]
-print("by hand and by the package, both differences below 1e-12:", max(gaps) < 1e-12)
+gap = np.abs(positive_by_hand(x, W) - features.positive(x, W)).max()
+print("by hand and by the package, difference below 1e-12:", bool(gap < 1e-12))
 
 # %% [markdown]
 # **Positive features have a positive inner product, so all estimated weights are positive.** The output is therefore
-# again a weighted mean of the values, and it cannot leave their convex hull. (A computer may still round very small
-# features to zero; lesson 11.) But positive does not mean accurate. How wrong is a weight, and what decides it?
+# again a weighted mean of the values, and it cannot leave their convex hull.
+#
+# > **Aside.** *Hyperbolic* features (`features.hyperbolic`) are positive features of the $2m$ directions
+# > $\pm\omega_i$, because $\mathbb{E}\, e^{\omega^\top z} = \mathbb{E} \cosh(\omega^\top z)$. The exercises compare
+# > them with the other two.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+both = positive_by_hand(x, np.concatenate([W, -W]))
+with fold("Hyperbolic features, by hand and their error"):
+    gap = np.abs(both - features.hyperbolic(x, W)).max()
+    print("h(x) is that of positive features over √2; e^u, e^-u; 2m features, and their logarithms")
+    print(
+        "are features.log_hyperbolic. By hand and by the package, difference below 1e-12:", end=" "
+    )
+    print(bool(gap < 1e-12))
+    print("MSE / SM² = 2 sinh²(‖x + y‖²/2) / m: a term has the variance ½ Λ² (e^{‖z‖²} - 1)², by")
+    print("cosh² t = ½ (1 + cosh 2t) (theory.hyperbolic_mse, undivided). With as many features, it")
+    print("is 1 - e^{-‖z‖²} times that of positive features, and below that of trigonometric ones")
+    print("where xᵀy < 0.")
+
+# %% [markdown]
+# But positive does not mean accurate. How wrong is a weight, and what decides it?
 #
 # ## 3. The mean squared error of each map
 #
@@ -163,19 +171,12 @@ print("by hand and by the package, both differences below 1e-12:", max(gaps) < 1
 # = \frac{\mathrm{SM}^2}{m} \bigl(e^{\|z\|^2} - 1\bigr) .$$
 #
 # Divided by $\mathrm{SM}^2$, the MSE is the *relative variance* of the estimate, and its square root is the *relative
-# error* of the weight. For the three maps (lesson 08 derived the first; `theory.hyperbolic_mse` is the second,
-# undivided):
+# error* of the weight. Beside that of cosines and sines (lesson 08):
 #
 # $$\frac{\mathrm{MSE}^{\mathrm{trig}}}{\mathrm{SM}^2} = \frac2m \sinh^2\frac{\|x - y\|^2}{2}, \qquad
-# \frac{\mathrm{MSE}^{\mathrm{hyp}}}{\mathrm{SM}^2} = \frac2m \sinh^2\frac{\|x + y\|^2}{2}, \qquad
 # \frac{\mathrm{MSE}^+}{\mathrm{SM}^2} = \frac{e^{\|x + y\|^2} - 1}{m} .$$
 #
-# > **Aside.** A hyperbolic term has the variance $\frac12 \Lambda^2 (e^{\|z\|^2} - 1)^2$, by
-# > $\cosh^2 t = \frac12(1 + \cosh 2t)$. With as many features, its MSE is $1 - e^{-\|z\|^2}$ times that of positive
-# > features. It is below that of trigonometric ones where $x^\top y < 0$. Exercise 1 mixes two maps.
-#
-# Let $x$ and $y$ have length 1, and give each map 128 features: 128 directions for positive features, and half as many
-# for the other two.
+# Let $x$ and $y$ have length 1, and give each map 128 features.
 #
 # **Before you run this:** let $y$ turn from $x$, by way of a right angle, to $-x$. Where is the estimate of positive
 # features exact in every draw: at $y = x$, at the right angle, or at $y = -x$?
@@ -201,9 +202,9 @@ for name in ("trigonometric", "hyperbolic", "positive"):
     cells = "".join(f"{measured[i]:8.3f} / {formula[i]:.3f}" for i in (0, 6, 12))
     table.append(f"{name:30}{cells}")
 under = (ratio["positive"][:, 0] < 1).mean()
-fig, axes = plt.subplots(1, 3, figsize=(12, 4.6), sharey=True)
-ends = []
-for ax, (name, at), color in zip(axes, ratio.items(), COLORS, strict=False):
+fig, axes = plt.subplots(1, 2, figsize=(10, 4.6), sharey=True)
+ends, of_figure = [], {name: ratio[name] for name in ("trigonometric", "positive")}
+for ax, (name, at), color in zip(axes, of_figure.items(), COLORS, strict=False):
     low, middle, high = np.quantile(at, [0.05, 0.5, 0.95], axis=0)
     ax.fill_between(angle, low, high, color=color, alpha=0.25)
     ax.plot(angle, at[:5].T, color=color, linewidth=1.2, linestyle="-")
@@ -214,15 +215,15 @@ for ax, (name, at), color in zip(axes, ratio.items(), COLORS, strict=False):
     ends.append(
         f"{name} {low[0]:.2f} to {high[0]:.2f} at 0° and {low[-1]:.2f} to {high[-1]:.2f} at 180°"
     )
-axes[1].set_xlabel("angle between $x$ and $y$")
+    ax.set_xlabel("angle between $x$ and $y$")
 axes[0].set_ylabel("estimated / exact")
 axes[0].plot([], [], color=COLORS[6], linewidth=2.5, linestyle="--", label="median of 4,000 draws")
 axes[0].plot([], [], color=COLORS[6], linewidth=2, linestyle=":", label="baseline: answer 0")
 fig.legend(loc="outside lower center", ncols=2)
 show(
     fig,
-    caption="Thin lines are five draws, and nine draws in ten lie in the shaded band. The end at which the first map is "
-    "exact is the end at which the other two are worst. Look at which of the draws cross the dotted line.",
+    caption="Thin lines are five draws, and nine draws in ten lie in the shaded band. The end at which one map is "
+    "exact is the end at which the other is worst. Look at which of the draws cross the dotted line.",
     alt="Estimated over exact value against the angle between two vectors of length 1, with 128 features: five draws, "
     f"the median, and the band that contains nine draws in ten. The bands: {'; '.join(ends)}. The smallest of all "
     f"draws is {compared(ratio['trigonometric'].min(), 0)} 0 for trigonometric features and "
@@ -245,10 +246,12 @@ with fold("Measured and predicted"):
 # $x + y$ short. So what have we gained?
 #
 # The gain is in small weights, which are most of the weights in attention. When $\mathrm{SM}$ goes to 0, the norms
-# grow, and the MSE of trigonometric features grows with them. That of positive features goes to 0 with the weight, as
-# long as $\|x + y\|$ stays bounded. Large weights are expensive, though: if a weight is $e^t$ with $t = x^\top y > 0$,
-# then $\|x + y\|^2 = \|x - y\|^2 + 4t \ge 4t$, so positive features have a relative variance of at least
-# $(e^{4t} - 1)/m$, before the division by the sum. Would we have noticed such an exponential in an experiment?
+# grow, and so does the MSE of cosines. That of positive features goes to 0 with the weight, as long as $\|x + y\|$
+# stays bounded.
+#
+# Large weights are expensive, though: if a weight is $e^t$ with $t = x^\top y > 0$, then
+# $\|x + y\|^2 = \|x - y\|^2 + 4t \ge 4t$, so positive features have a relative variance of at least $(e^{4t} - 1)/m$.
+# Would we have noticed such an exponential in an experiment?
 #
 # ## 4. Heavy-tailed estimates
 #
@@ -292,11 +295,7 @@ with fold("Three lengths of z, and other directions"):
 #
 # How many directions are enough? The density of directions at $z$ is $e^{-\|z\|^2/2}$ times the density at 0. Of about
 # $10\, e^{\|z\|^2/2}$ directions one lies beyond $z$, and a typical estimate becomes useful; at $\|z\| = 3$ this is
-# 900. For the MSE to fall below that of the answer 0, it takes $e^{\|z\|^2}$ of them, nine times as many there.
-#
-# > **Aside.** Would better directions help? Orthogonal directions (lesson 05), 64 in 64 dimensions, remove about a
-# > quarter of the MSE at $\|z\| = 1$, but next to nothing at $\|z\| = 3$, where help is needed most. Directions of
-# > fixed norm estimate another kernel, the *regularised softmax* kernel (SMREG); lesson 15 introduces better ones.
+# 900. For the MSE to fall below that of the answer 0, it takes $e^{\|z\|^2}$ of them.
 #
 # So at large $\|z\|$ a single weight is out of reach for a few directions. But do we need single weights?
 #
@@ -304,12 +303,12 @@ with fold("Three lengths of z, and other directions"):
 #
 # In the end we want an output, not the value of a kernel. If all weights of a row come out 40 % too large, their sum is
 # also 40 % too large, so the output is exact. **Dividing by the sum cancels any factor by which all weights of a row
-# are wrong.** In statistics such a ratio is called *self-normalised importance sampling* (Zheng et al., 2022).
+# are wrong.**
 #
 # How much of their error do two weights have in common? Write the estimated weight of key $j$ as $1 + \eta_j$ times the
-# exact one, so that $\eta_j$ is its signed *deviation*, whose root mean square is the relative error of section 3. To
-# first order, the estimated ratio of two weights is $1 + \eta_1 - \eta_2$ times the exact one, so only the difference of
-# the deviations matters. With one direction and $z_j = x + y_j$, the lemma, with $z_1 + z_2$ in place of $z$, gives
+# exact one, so that $\eta_j$ is its signed *deviation*. To first order, the estimated ratio of two weights is
+# $1 + \eta_1 - \eta_2$ times the exact one, so only the difference of the deviations matters. With one direction and
+# $z_j = x + y_j$, the lemma, with $z_1 + z_2$ in place of $z$, gives
 #
 # $$\begin{aligned}
 # (1 + \eta_1)(1 + \eta_2) &= e^{\omega^\top(z_1 + z_2)}\, e^{-(\|z_1\|^2 + \|z_2\|^2)/2} , \\
@@ -371,21 +370,14 @@ with fold("Both pairs of keys"):
 #
 # ## 6. Positive features on trained heads
 #
-# We take trained heads as they are, and give a head of $L$ tokens only $L/8$ features. Positive features then take at
-# most a quarter of the multiplications of exact attention, or half in the decoder, which is *causal*: a token sees only
-# earlier tokens and itself.
-#
-# | heads | how many | $L$ | features, $L/8$ |
-# |---|---|---|---|
-# | *decoder* of lesson 16, after 12,000 steps | all eight | 32 | 4 |
-# | *antibody*, the easiest and the hardest in each of three blocks | six | 122 | 15 |
-# | *speech* | two | 1,500 | 187 |
+# We take trained heads as they are: those of the *decoder* of lesson 16 ($L = 32$ tokens), of the *antibody* model
+# ($122$) and of the *speech* model ($1{,}500$). We give a head only $L/8$ features, so that they take at most half of
+# the multiplications of exact attention.
 #
 # The task can be made easier at no cost. Adding one vector to all keys changes no weight of exact attention, because
 # every score of a query then changes by the same number. We may not move the queries, but we may move the keys by any
 # vector, so we subtract both the mean query and the mean key from all keys. This centres $x + y$ at zero and makes it
-# shorter, though by section 4 the median weight of each kind still asks for thousands of directions. The picture shows
-# one row of weights of an antibody head, before and after this shift, with more features than $L/8$.
+# shorter. The picture shows one row of weights of an antibody head, before and after this shift, with 64 features.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 # q, k and v (heads, inputs, L, d) of each kind, and the mean query and mean key to subtract
@@ -447,6 +439,13 @@ show(
     + f", and with equal weights it would be {np.median(too_much(exact, 1 / 122)):.0%}.",
 )
 with fold("How long x + y is, the rows of this head, and which mean each method subtracts"):
+    print(
+        "decoder: all eight heads, after 12,000 steps; causal, so that half of the multiplications"
+    )
+    print(
+        "are saved, elsewhere three quarters or more; antibody: the easiest and the hardest head in"
+    )
+    print("each of three blocks, six in all; speech: two heads; F = L/8 features")
     print("kind                       L   d   F   median ‖z‖²   10 e^{‖z‖²/2}")
     for (name, L, d), (q, k, _, (mean_q, mean_k)) in kinds.items():
         q, k = q[..., :: max(1, L // 256), :], k - mean_q - mean_k
@@ -532,14 +531,13 @@ with fold("Every kind of head, with shift and without"):
 
 # %% [markdown]
 # **On trained heads $L/8$ positive features do not explode as cosines do, but on the stored antibody and speech heads
-# they are at best hardly better than $\operatorname{mean}(V)$.** They beat it on seven of the eight decoder heads. So
-# positive weights cure the failure of lesson 08, although they are not yet accurate. Does anything else do better at
-# the same cost?
+# they are at best hardly better than $\operatorname{mean}(V)$.** So positive weights cure the failure of lesson 08,
+# although they are not yet accurate. Does anything else do better at the same cost?
 #
 # ## 7. Rivals at the same cost
 #
 # Let us compare them with methods that use no random numbers. A *window* gives exact weights to the keys at the nearest
-# positions, and one *mean key* stands for all others. *Taylor features* of degree 1 (lesson 08) always number $d + 1$.
+# positions, and one *mean key* stands for all others.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 bench, (x, y) = {}, (texts, data.antibody_heads())  # kind: the bench on each of its texts
@@ -589,7 +587,7 @@ window = np.concatenate([at["window + mean key"] for at in results.values()])
 show(
     fig,
     caption="In each row a mark is one head. Squares to the left of the dotted line are heads on which positive features "
-    "beat mean(V). Notice how far to the right the crosses are.",
+    "beat mean(V). Notice how far to the right the crosses are. Taylor features (lesson 08) always number $d + 1$.",
     alt="Normalised error of the output for three kinds of trained heads, one mark for each head and method, with L/8 "
     f"features. On the {positive.size} heads the errors of cosines and sines are {waves.min():.2g} to {waves.max():.2g}, "
     f"those of positive features with shifted keys {positive.min():.2f} to {positive.max():.2f}, {(positive < 1).sum()} "
@@ -656,7 +654,7 @@ with fold("Milliseconds"):
 
 # %% [markdown]
 # **At the same cost, a window with one mean key for all other keys follows attention more closely than positive
-# features, on all three kinds of head.** In our code the window takes more milliseconds. The fold has all rivals.
+# features, on all three kinds of head.** In our code the window takes more milliseconds.
 #
 # Lesson 14 returns to windows. First we ask what a few features do to a whole model.
 #
@@ -709,16 +707,15 @@ with fold("Four draws each, keys shifted and not, and counts of letters"):
 
 # %% [markdown]
 # **With 64 positive features the writer does worse than if it only counted how often each letter occurs, in all four
-# draws.** Nothing explodes any more, but what it learned is lost. Even 1,024 features, four for every character that it
-# reads, leave it behind counts of letter pairs. Then why do we go on?
+# draws.** Nothing explodes any more, but what it learned is lost. Even 1,024 features leave it behind counts of letter
+# pairs. Then why do we go on?
 #
 # ## What failed so far, and why we go on
 #
-# Two methods have failed on these trained heads. Cosines estimate the kernel without bias, but weights can turn
-# negative and a denominator can come near zero, and then the output explodes. Positive features rule this out. What is
-# left is a relative error whose square grows like $e^{\|x + y\|^2}$, and trained queries and keys are too long for it.
-# In both, the model has learned its queries and keys for exact softmax attention, and a few random directions are asked
-# to imitate its weights.
+# Two methods have failed on these trained heads. Cosines estimate the kernel without bias, but a denominator can come
+# near zero, and then the output explodes. Positive features rule this out. What is left is a relative error whose
+# square grows like $e^{\|x + y\|^2}$, and trained queries and keys are too long for it. In both, a few random
+# directions are asked to imitate weights that the model has learned for exact softmax attention.
 #
 # There are three reasons to go on.
 #
@@ -731,8 +728,8 @@ with fold("Four draws each, keys shifted and not, and counts of letters"):
 #
 # ## Take away
 #
-# - $\exp(x^\top y) = \Lambda\, \mathbb{E}\, e^{\omega^\top(x + y)} = \Lambda\, \mathbb{E} \cosh(\omega^\top(x + y))$.
-#   Directions are drawn from a bell curve centred at 0, but the mean comes from one centred at $x + y$.
+# - $\exp(x^\top y) = \Lambda\, \mathbb{E}\, e^{\omega^\top(x + y)}$. Directions are drawn from a bell curve centred at
+#   0, but the mean comes from one centred at $x + y$.
 # - The relative variance of a weight is $(e^{\|x + y\|^2} - 1)/m$ for positive features. At large $\|x + y\|$ a typical
 #   estimate is too low.
 # - A vector added to all keys changes no weight. For positive features, subtract the mean query and the mean key.
@@ -744,8 +741,8 @@ with fold("Four draws each, keys shifted and not, and counts of letters"):
 #
 # ## Where it breaks
 #
-# - Orthogonal directions do next to nothing at tiny and at large $\|x + y\|$, and directions of fixed norm have a bias
-#   that more of them do not remove.
+# - Orthogonal directions do next to nothing at tiny and at large $\|x + y\|$. Directions of fixed norm estimate another
+#   kernel, the *regularised softmax* kernel (SMREG), a bias that more of them do not remove.
 # - At small norms Taylor features are better, and so may be cosines and sines (see the fold of section 7).
 #
 # ## Exercises
@@ -758,6 +755,7 @@ with fold("Four draws each, keys shifted and not, and counts of letters"):
 # - [Choromanski et al. (2021)](references.md#choromanski-2021). Lemmas 1 and 2, Theorems 1 and 2, Figure 2.
 # - [Choromanski et al. (2022)](references.md#choromanski-2022). Hybrid random features: mixtures whose weights
 #   depend on the pair.
-# - [Zheng et al. (2022)](references.md#zheng-2022). The ratio as self-normalised importance sampling.
+# - [Zheng et al. (2022)](references.md#zheng-2022). The ratio as *self-normalised importance sampling*, where
+#   $e^{\omega^\top z}$, scaled to mean one, is an *importance weight*.
 # - [Likhosherstov et al. (2022)](references.md#likhosherstov-2022). FAVOR++.
 # - [Reid et al. (2023)](references.md#reid-2023). Directions that help positive features more.

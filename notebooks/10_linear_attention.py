@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Linear attention: move the brackets
 #
-# > **40 minutes.** Needs: attention, the normalised error of an output and the stored heads (lesson 06), positive
+# > **35 minutes.** Needs: attention, the normalised error of an output and the stored heads (lesson 06), positive
 # > features and the shift of keys (lesson 09), Taylor features (lesson 02), the rank of a matrix.
 # >
 # > Afterwards you can compute attention in time and memory proportional to the length, say from which length on this
@@ -28,32 +28,28 @@ from performer_course.teaching.figures import COLORS, fold, gram, show
 # ## 1. Associativity
 #
 # Let attention take its weights from any kernel $\kappa > 0$. The queries $q_i$ are the rows of $Q$ (L, d), the keys
-# $k_j$ are the rows of $K$ (S, d), and the values $v_j$ are the rows of $V$ (S, e). In self-attention $L = S$; in
-# cross-attention they may differ. The output of query $i$ is the weighted mean
-#
-# $$o_i = \frac{\sum_{j=1}^S \kappa(q_i, k_j)\, v_j}{\sum_{j=1}^S \kappa(q_i, k_j)}
-# \;\in\; \mathbb{R}^e .$$
+# $k_j$ are the rows of $K$ (S, d), and the values $v_j$ are the rows of $V$ (S, e). The output of query $i$ is the mean
+# of the values with the weights $\kappa(q_i, k_j)$.
 #
 # Softmax attention has $\kappa(q, k) = e^{q^\top k/\sqrt d}$. Suppose instead that
 # $\kappa(q, k) = \varphi(q)^\top \varphi(k)$, where the *kernel feature map* $\varphi$ has $F$ features. Because
 # $\varphi(q_i)$ does not depend on $j$, we can then take it out of both sums:
 #
-# $$o_i^\top = \frac{\varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j^\top}
-# {\varphi(q_i)^\top \sum_j \varphi(k_j)} .$$
+# $$o_i^\top = \frac{\sum_{j=1}^S \kappa(q_i, k_j)\, v_j^\top}{\sum_{j=1}^S \kappa(q_i, k_j)}
+# = \frac{\varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j^\top}{\varphi(q_i)^\top \sum_j \varphi(k_j)} .$$
 #
 # **The two sums over the keys are the same for every query: a matrix (F, e) and a vector (F,).** We compute them once,
 # and after that no query ever looks at a single key again. You can think of them as a summary of the keys and values,
 # whose size does not depend on their number $S$. Let the features be the rows of $\varphi(Q)$ (L, F) and $\varphi(K)$
-# (S, F), and let $\mathbf{1}$ be a vector of ones. Then all that we have done is to move brackets, which is allowed
-# because matrix multiplication is *associative*:
+# (S, F). Then all that we have done is to move brackets, which is allowed because matrix multiplication is
+# *associative*:
 #
-# $$\bigl(\varphi(Q)\, \varphi(K)^\top\bigr) V = \varphi(Q)\, \bigl(\varphi(K)^\top V\bigr),
-# \qquad
-# \bigl(\varphi(Q)\, \varphi(K)^\top\bigr) \mathbf{1}
-# = \varphi(Q)\, \bigl(\varphi(K)^\top \mathbf{1}\bigr) .$$
+# $$\bigl(\varphi(Q)\, \varphi(K)^\top\bigr) V = \varphi(Q)\, \bigl(\varphi(K)^\top V\bigr) .$$
 #
-# **Before you read on:** let $L = S = 12$, $F = 4$ and $e = 3$. Write down the shapes of the two products in brackets
-# on the left, $\varphi(Q)\varphi(K)^\top$ and $\varphi(K)^\top V$. Which of the two orders takes fewer multiplications?
+# With a vector of ones, $\mathbf{1}$, in place of $V$, both sides are the denominators.
+#
+# **Before you read on:** let $L = S = 12$, $F = 4$ and $e = 3$. Write down the shapes of the two products in brackets,
+# $\varphi(Q)\varphi(K)^\top$ and $\varphi(K)^\top V$. Which of the two orders takes fewer multiplications?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 L, F, e = 12, 4, 3
@@ -74,8 +70,7 @@ show(
 # %% [markdown]
 # In general, $(\varphi(Q)\varphi(K)^\top)V$ takes $LS(F + e)$ multiplications, and $\varphi(Q)(\varphi(K)^\top V)$
 # takes $(L + S)Fe$. With the second order nothing grows with $L$ times $S$, which is why attention computed in this
-# order is called *linear attention*. Nothing has been approximated: both orders give the same output, as we can check
-# with a feature map of section 3.
+# order is called *linear attention*. Nothing has been approximated, as we can check with a feature map of section 3:
 
 
 # %%
@@ -94,10 +89,6 @@ same = max(np.abs(by_hand - other).max() for other in (in_full, packaged)) < 1e-
 print(f"keys first, weights in full and attention.linear_attention agree to 1e-12: {same}")
 
 # %% [markdown]
-# > **Aside.** Two mistakes are easy to make. The first is to forget the $\mathbf{1}$ and divide by
-# > $\varphi(Q)\varphi(K)^\top$, whose shape fits by accident if $e = S$. A test finds it, because attention over values
-# > that are all one must return ones. The second is to multiply by `diag(1 / denominator)`, an $L \times L$ matrix.
-#
 # How much does the second order save, and from which length on?
 #
 # ## 2. What it costs
@@ -113,15 +104,13 @@ print(f"keys first, weights in full and attention.linear_attention agree to 1e-1
 #
 # "Linear in the length" says nothing about short texts. With $m$ features a token takes $2m(d + e)$ multiplications, as
 # many as exact attention spends on comparing a query with $2m$ keys and adding up their values. **Without a causal
-# mask, exact and linear attention take the same number of multiplications at $L = 2m$.** With a causal mask a token
-# attends only to itself and the tokens before it. Exact attention then has half as many pairs, while features cost as
-# much as before, so the counts cross at $L = 4m$ (without the products inside chunks, which lesson 12 counts). For
-# shorter sequences features save nothing.
+# mask, exact and linear attention take the same number of multiplications at $L = 2m$.** With a causal mask exact
+# attention has half as many pairs, while features cost as much as before (without the products inside chunks, lesson
+# 12), so the counts cross at $L = 4m$. For shorter sequences features save nothing.
 #
 # Is memory another reason to use features? Where a long text is written token by token, yes, because exact attention
 # then keeps all earlier keys and values (lesson 12). Where all queries are known at once, no: exact attention can go
-# through the keys in blocks (Rabe and Staats, 2021), as *FlashAttention* does on a GPU (Dao et al., 2022). It still
-# computes all $L^2$ scores, so what features offer there is linear time.
+# through the keys in blocks, as *FlashAttention* does. There features offer linear time.
 #
 # Do measured times follow the counts? Let us try $d = e = 64$ and $m = 256$ orthogonal directions.
 
@@ -208,8 +197,7 @@ show(
 
 # %% [markdown]
 # At $L = 4{,}096$ the counts differ by a factor of $L/2m = 8$, and so, roughly, do the times. Where they cross depends
-# on the machine and on the code: on a GPU one user found the crossing much later (*Further reading*). So measure on the
-# machine that you will use.
+# on the machine and on the code, so measure on the machine that you will use.
 #
 # The time is linear with *any* features. Which of them give the right output?
 #
@@ -219,12 +207,10 @@ show(
 # away from zero, and there are maps that need no random numbers:
 #
 # - `features.elu_plus_one`: *elu + 1* is $x + 1$ for $x > 0$ and $e^x$ otherwise, applied to each coordinate, so that
-#   $F = d$ (Katharopoulos et al., 2020);
-# - `features.relu`: *ReLU* is $\max(x, 0)$, again with $F = d$. A query without a positive coordinate gives every key
-#   the weight zero;
+#   $F = d$;
+# - `features.relu`: *ReLU* is $\max(x, 0)$, again with $F = d$;
 # - *Taylor features* (lesson 02), in `attention.taylor_attention`. A pair with the score $t = q^\top k/\sqrt d$ has the
-#   weight $1 + t$ at degree 1, where $F = d + 1$. At degree 2 it has the weight
-#   $1 + t + t^2/2 = \frac12\bigl((1 + t)^2 + 1\bigr) > 0$, where $F = (d + 1)(d + 2)/2$.
+#   weight $1 + t$ at degree 1, and $1 + t + t^2/2$ at degree 2.
 #
 # Only the Taylor features approximate softmax, and only where all $t$ are small. The other two maps define *other
 # kernels*, with which a model can be trained from the start, as in lesson 16. But what happens if we put them into a
@@ -238,12 +224,11 @@ show(
 # by $a^2$, which cancels in the division.
 
 # %% [markdown]
-# So ReLU cannot sharpen as softmax does, and for long vectors neither can elu + 1: its features, divided by $a$, tend
-# to those of ReLU as $a$ grows.
+# So ReLU cannot sharpen as softmax does, and for long vectors neither can elu + 1, whose features then tend to those of
+# ReLU, up to a factor.
 #
-# We try elu + 1 on stored heads of three trained models: the causal decoder of lesson 16, after all its training, and
-# the antibody and speech models of lesson 06. The fold has all other maps, heads and rivals (`compare.rivals`, the
-# *bench* of this course).
+# We try elu + 1 on the three kinds of trained heads of lesson 09. The fold has all other maps and rivals
+# (`compare.rivals`, the *bench* of this course).
 #
 # **Before you run this:** is the normalised error of elu + 1 on these heads closer to 0 or to 1?
 
@@ -297,6 +282,11 @@ A = 1 + q @ k.mT / root  # the weights of degree 1
 linear = v.mean(axis=-2, keepdims=True) + q @ (k.mT @ v) / (L * root)
 same = np.abs(attention.taylor_attention(q, k, v, 1) - linear).max() < 1e-12
 with fold("All methods on all kinds of heads, and the denominators of degree 1"):
+    print(
+        "Heads: the causal decoder of lesson 16, early and after all its training; antibody, speech"
+    )
+    print("F = d for the first two maps, d + 1 or (d + 1)(d + 2)/2 for a Taylor series of degree 1")
+    print("or 2; at degree 2 the weights 1 + t + t²/2 = ½ ((1 + t)² + 1) are positive.")
     print("Every rival but Taylor features costs d features at most, which is d keys per query.")
     print("It is tuned on another text; speech on its first half, and judged on its second.")
     print(
@@ -348,12 +338,13 @@ with fold("Milliseconds for one speech head"):
 # %% [markdown]
 # **In these heads, trained with softmax, elu + 1 is little better than the mean of all values.** Positive features,
 # which try to be softmax, are no better. At the same number of multiplications a window with cluster centres (lesson
-# 14) has a smaller median error on every kind of head. Why does elu + 1 fail? Perhaps its $F$ features are too few.
+# 14) has a smaller median error on every kind of head.
+#
+# Why does elu + 1 fail? Perhaps its $F$ features are too few.
 #
 # ## 4. The rank
 #
-# The weights of all queries form a matrix $A$, and we can read it off if we give attention the identity matrix as
-# values, because its output is then $A I = A$. With $F$ features $A$ is the product $\varphi(Q)\varphi(K)^\top$ with
+# The weights of all queries form a matrix $A$. With $F$ features it is the product $\varphi(Q)\varphi(K)^\top$ with
 # every row divided by its sum. Before this division, every row of $A$ is a combination of the same $F$ rows of
 # $\varphi(K)^\top$, and dividing a row by a number does not change the rank. So, as long as there is no causal mask,
 #
@@ -367,15 +358,14 @@ with fold("Milliseconds for one speech head"):
 # They do not differ. The feature $\varphi(q_i)$ is a number that cancels in row $i$, so all rows of $A$ are equal.
 
 # %% [markdown]
-# Is low rank the reason why the maps of section 3 fail on the antibody heads? To find out, we compare them with the
-# best that a given rank allows. The nearest matrix of rank $F$ in least squares is the truncated *singular value
-# decomposition* (Eckart and Young, 1936). Because it is computed from $A$ itself, it is not a method, but it shows what
-# could be achieved. We compare it with elu + 1 and with 32 positive features, first with random directions and then
-# with the same directions after training on another antibody (lesson 15). The baseline gives equal weights to all keys.
+# Is low rank the reason why elu + 1 fails on the antibody heads? The best that a given rank allows, in least squares,
+# is the truncated *singular value decomposition*. Because it is computed from $A$ itself, it is not a method, but it
+# shows what could be achieved. We compare it with elu + 1 and with 32 positive features, first with random directions
+# and then with the same directions after training on another antibody (lesson 15).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 q, k, W, _ = data.trained_features()["antibody"]  # shifted keys; W random, and trained (lesson 15)
-identity = np.eye(122)[None, None]
+identity = np.eye(122)[None, None]  # as values: the output A I is then the weights A
 
 
 def weights_from(W):
@@ -419,10 +409,10 @@ with fold("Rank and error of every matrix, on one head and on all six"):
 # %% [markdown]
 # On each of the six heads some matrix of rank 32 has an error of 0.01 at most, whereas elu + 1, with rank 64, is hardly
 # better than equal weights. **The rank is an upper limit and not a promise: on these heads rank 32 would be enough, and
-# elu + 1 fails with rank 64.** What matters is which matrices of its rank the feature map can produce. On the head in
-# the picture elu + 1 shows no stripe, random directions find some stripes and add false ones, and trained directions
-# come closer. So features have to suit the head. Before the writer gets some, one practical question is left: what if
-# some of the keys are not real?
+# elu + 1 fails with rank 64.** On the head in the picture it shows no stripe, random directions find some and add false
+# ones, and trained directions come closer. So features have to suit the head.
+#
+# Before the writer gets some, one practical question is left: what if some of the keys are not real?
 #
 # ## 5. Padding masks
 #
@@ -462,13 +452,12 @@ print(f"1e30 and NaN in the padding change less than 1e-12: {max(changes) < 1e-1
 
 # %% [markdown]
 # A key mask is the same for every query. An arbitrary mask of pairs multiplies $\varphi(Q)\varphi(K)^\top$ entry by
-# entry, so that the brackets cannot be moved. A causal mask, which the writer needs, lies between the two: the sums
-# that row $i$ needs grow by only one key per row (lesson 12). So let the writer write with features.
+# entry, so that the brackets cannot be moved. A causal mask, which the writer needs, lies between the two (lesson 12).
+# So let the writer write with features.
 #
 # ## 6. Back to the writer
 #
-# We put elu + 1 in place of the attention of the writer (lesson 06), without any training. A head of $d = 16$ then has
-# 16 features, and no directions are drawn.
+# We put elu + 1 in place of the attention of the writer, without any training.
 
 # %%
 params = writer.load()
@@ -514,8 +503,7 @@ with fold("The mean of the values, Taylor features, and letters counted"):
 #
 # ## Take away
 #
-# - Linear attention computes $\varphi(Q)(\varphi(K)^\top V)$, divided by $\varphi(Q)(\varphi(K)^\top\mathbf{1})$. This
-#   equals $(\varphi(Q)\varphi(K)^\top)V$, divided by its row sums, by associativity.
+# - Linear attention computes $\varphi(Q)(\varphi(K)^\top V)$, divided by $\varphi(Q)(\varphi(K)^\top\mathbf{1})$.
 # - The time is linear in the length. The counts of multiplications cross at $L = 2m$, or at $4m$ with a causal mask,
 #   and below that length exact attention is cheaper.
 # - In the heads of section 3, trained with softmax, elu + 1 is little better than $\operatorname{mean}(V)$.
@@ -524,8 +512,12 @@ with fold("The mean of the values, Taylor features, and letters counted"):
 #
 # ## Where it breaks
 #
+# - In code, two mistakes of section 1 are easy to make. The first is to forget the $\mathbf{1}$ and divide by
+#   $\varphi(Q)\varphi(K)^\top$, whose shape fits by accident if $e = S$. A test finds it, because attention over values
+#   that are all one must return ones. The second is to multiply by `diag(1 / denominator)`, an $L \times L$ matrix.
 # - With features of both signs a denominator can be close to zero, and under a causal mask this happens with Taylor
-#   features of degree 1 on the decoder heads.
+#   features of degree 1 on the decoder heads. With ReLU, a query without a positive coordinate gives every key the
+#   weight zero.
 # - Section 4 looks at one antibody and at one draw of directions per head, trained for 300 steps.
 #
 # ## Exercises

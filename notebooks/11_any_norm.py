@@ -40,10 +40,10 @@ from performer_course.teaching.figures import COLORS, compared, fold, show, tren
 # Only the first term pairs this query with this key. Where the features are smaller than $\varepsilon$, the last term
 # is the largest, and it is the same for all keys.
 #
-# We try several values of $\varepsilon$ in two settings, an *easy* one with short tokens and a *hard* one with long
-# ones. The riddle is the hard one, with $\varepsilon = 10^{-4}$: there the mean absolute error was 73 % of the mean
-# absolute output. By lesson 09 a weight estimated with independent directions has the relative variance $(e^{\|z\|^2} -
-# 1)/m$ with $z = q' + k'$, and in the hard setting $\|z\|^2$ is about 23 on average, far too large for $m = 1{,}024$.
+# We try several $\varepsilon$ in an *easy* setting with short tokens and in a *hard* one with long ones. The riddle is
+# the hard one, with $\varepsilon = 10^{-4}$: there the mean absolute error was 73 % of the mean absolute output. By
+# lesson 09 a weight estimated with independent directions has the relative variance $(e^{\|z\|^2} - 1)/m$ with
+# $z = q' + k'$, and here $\|z\|^2$ is about 23 on average, far too large for $m = 1{,}024$.
 #
 # **Before you run this:** in the hard setting, will the error with $\varepsilon = 10^{-9}$ be smaller than with
 # $10^{-4}$, the same, or larger?
@@ -117,15 +117,14 @@ with fold("The errors for five values of ε, without it, and of mean(V)"):
 # weight, and the output becomes $\operatorname{mean}(V)$.** So before you judge an $\varepsilon$ by an error, look at
 # the error of $\operatorname{mean}(V)$.
 #
-# In the easy setting an $\varepsilon$ of $10^{-4}$ hardly matters, while $10^{-2}$ spoils a good estimate. How small is
-# small enough depends on the norms, the length and the width, so no $\varepsilon$ suits all data. None is needed, if we
-# change what we store.
+# In the easy setting an $\varepsilon$ of $10^{-2}$ spoils a good estimate. But none is needed, if we change what we
+# store.
 #
 # ## 2. Work with logarithms
 #
 # If $x$ is very long, a feature underflows, but its logarithm, $\omega^\top x - \frac12\|x\|^2 - \frac12 \ln m$, is
-# still a number of moderate size. So we store logarithms. To add numbers that are given by their logarithms
-# $h_i$, we subtract the maximum first:
+# still a number of moderate size. So we store logarithms. To add numbers that are given by their logarithms $h_i$, we
+# subtract the maximum first:
 #
 # $$\ln \sum_i e^{h_i} = c + \ln \sum_i e^{h_i - c} , \qquad c = \max_i h_i .$$
 #
@@ -134,11 +133,11 @@ with fold("The errors for five values of ε, without it, and of mean(V)"):
 #
 # As a test, let $y = -x + e_1/2$, where $e_1$ is the first unit vector. Then $x + y$ is the same for every $x$, so by
 # lesson 09 an estimate of $\exp(x^\top y)$ has the same relative error however long $x$ is. The exact value, however,
-# shrinks: its logarithm is $x^\top y = -\|x\|^2 + x_1/2$, which is close to $-\|x\|^2$. The smallest positive number in
-# single precision is about $10^{-45}$, which is $e^{-103}$.
+# shrinks: its logarithm is close to $-\|x\|^2$. The smallest positive number in single precision is about $10^{-45}$,
+# which is $e^{-103}$.
 #
-# **Before you run this:** in single precision, with $d = m = 64$ and $y = -x + e_1/2$, at which of the lengths 1, 3, 6,
-# 15 and 30 of $x$ does the plain estimate $\varphi(x)^\top\varphi(y)$ first come out as 0?
+# **Before you run this:** in single precision, with $d = m = 64$, at which of the lengths 1, 3, 6, 15 and 30 of $x$
+# does the plain estimate $\varphi(x)^\top\varphi(y)$ first come out as 0?
 
 # %% tags=["answer"]
 lengths, rng = np.array([1, 3, 6, 15, 30]), np.random.default_rng(12)
@@ -147,7 +146,7 @@ x = np.outer(lengths, u / np.linalg.norm(u))
 y = -x + 0.5 * np.eye(64)[0]
 x, y, W = (a.astype(np.float32) for a in (x, y, projections.iid(rng, 64, 64)))
 plain = (features.positive(x, W) * features.positive(y, W)).sum(axis=1)  # (5,)
-h = features.log_positive(x, W) + features.log_positive(y, W)  # (5, m); or log_hyperbolic
+h = features.log_positive(x, W) + features.log_positive(y, W)  # (5, m)
 c = h.max(axis=1)
 logarithm = c + np.log(np.exp(h - c[:, None]).sum(axis=1))  # (5,)
 exact = (x * y).sum(axis=1)
@@ -164,14 +163,11 @@ for row in zip(lengths, exact, plain, logarithm - exact, strict=True):
 #
 # ## 3. A stable form of linear attention
 #
-# Attention sums over keys and features. Which maximum should we subtract there? Up to factors that cancel, the
-# logarithms are $g_{if} = \omega_f^\top q_i'$ for the queries and $h_{jf} = \omega_f^\top k_j' - \frac12 \|k_j'\|^2$
-# for the keys.
+# Attention sums over keys and features. Which maximum should we subtract? Up to factors that cancel, the logarithms are
+# $g_{if} = \omega_f^\top q_i'$ for the queries and $h_{jf} = \omega_f^\top k_j' - \frac12 \|k_j'\|^2$ for the keys.
 #
-# We begin with an example by hand. Four keys have the values 10, 20, 30 and 40. Let $h$ be $-1000, -1001, -1002, -1001$
-# for a first feature and $0, -1, -2, -3$ for a second, and let a query have $g = (1000, -4)$. In $g + h$ the large
-# numbers cancel: through the first feature the keys get the weights $e^0, e^{-1}, e^{-2}, e^{-1}$, and through the
-# second only $e^{-4}$ times $e^0, e^{-1}, e^{-2}, e^{-3}$.
+# Take four keys with the values 10, 20, 30 and 40. Let $h$ be $-1000, -1001, -1002, -1001$ for a first feature and
+# $0, -1, -2, -3$ for a second, and let a query have $g = (1000, -4)$. In $g + h$ the large numbers cancel.
 #
 # Computed as they are, $e^{1000}$ overflows and $e^{-1000}$ underflows. A single maximum of $h$, here 0, does not help:
 # the first feature still underflows for all keys, and the second one for the query, whose maximum is 1000, so that the
@@ -182,10 +178,9 @@ for row in zip(lengths, exact, plain, logarithm - exact, strict=True):
 # S_{v,f} = \sum_j e^{h_{jf} - c_f}\, v_j .$$
 #
 # Then $\sum_j e^{h_{jf}} = e^{c_f} z_f$, exactly. A query adds its own logarithm to the maximum,
-# $a_{if} = g_{if} + c_f$, and subtracts the largest of these sums:
+# $a_{if} = g_{if} + c_f$, and subtracts the largest of these sums, which cancels in the ratio:
 #
-# $$o_i = \frac{\sum_f e^{g_{if}} \sum_j e^{h_{jf}} v_j}{\sum_f e^{g_{if}} \sum_j e^{h_{jf}}}
-# = \frac{\sum_f e^{a_{if} - \max a_i} S_{v,f}}{\sum_f e^{a_{if} - \max a_i} z_f} .$$
+# $$o_i = \frac{\sum_f e^{a_{if} - \max a_i} S_{v,f}}{\sum_f e^{a_{if} - \max a_i} z_f} .$$
 #
 # **Before you run this:** with $c = (-1000, 0)$, what is the denominator of our query?
 
@@ -241,9 +236,8 @@ with fold("Smallest denominators at three scales, and what rounding leaves of a 
 #
 # ## 4. Predicting the error of an output
 #
-# By lesson 09, with independent directions, the relative errors of one query's weights have mean 0, and those of keys
-# $j$ and $l$ have the covariance $(e^{z_j^\top z_l} - 1)/m$ with $z_j = q' + k_j'$. If the tokens are *short*, this is
-# about
+# By lesson 09, with independent directions, the relative errors of one query's weights for keys $j$ and $l$ have the
+# covariance $(e^{z_j^\top z_l} - 1)/m$ with $z_j = q' + k_j'$. If the tokens are *short*, this is about
 #
 # $$\tfrac1m\, z_j^\top z_l = \tfrac1m \bigl(\|q'\|^2 + q'^\top k_l' + k_j'^\top q' + k_j'^\top k_l'\bigr) .$$
 #
@@ -253,38 +247,46 @@ with fold("Smallest denominators at three scales, and what rounding leaves of a 
 
 # %% [markdown] tags=["answer"]
 # Only the last, the keys' part: each of the others is the same for all $j$ or for all $l$.
-#
-# In full: write the estimated weight of a pair as its exact weight times $1 + \eta_{ij}$. If $A_{ij}$ are the exact
-# weights, divided by the sum of their row, then to first order in the $\eta_{ij}$
-#
-# $$\hat o_i \approx o_i + \sum_j A_{ij}\, \eta_{ij}\, (v_j - o_i) , \qquad \sum_j A_{ij} (v_j - o_i) = 0 .$$
-#
-# Tokens are short, so with $S$ keys $A_{ij} \approx 1/S$. Let the values have variance 1, independent of one another
-# and of the keys, whose mean is zero. Then of the keys' part only the terms with $j = l$ remain. The baseline
-# $\operatorname{mean}(V)$ has equal weights where softmax has about $(1 + t_{ij} - \bar t_i)/S$, with the scores $t =
-# q^\top k/\sqrt d$. So
-#
-# $$\text{error of features} \approx \frac{1}{S^2} \sum_{j=1}^S \frac{\|k_j'\|^2}{m} , \qquad
-# \text{error of mean}(V) \approx \frac{1}{S^2} \sum_{j=1}^S (t_{ij} - \bar t_i)^2 ,$$
-#
-# and the normalised error is the first divided by the second.
 
 # %% [markdown]
-# What is left is a rule for short tokens, where a bar denotes the mean over queries and keys:
+# What is left has to be compared with the error of $\operatorname{mean}(V)$, which ignores how the scores
+# $t = q^\top k/\sqrt d$ vary. With a bar for the mean over the keys, the rule for short tokens and independent values
+# is
 #
-# $$\text{normalised error} \;\approx\; \frac{\overline{\|k'\|^2}}{m \operatorname{Var}(t)}
-# \;\approx\; \frac{\overline{e^{\|z\|^2} - 1}}{2m \operatorname{Var}(t)} .$$
+# $$\text{normalised error} \;\approx\; \frac{\overline{\|k'\|^2}}{m \operatorname{Var}(t)} .$$
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+with fold("The rule, derived"):
+    print(
+        "Write an estimated weight as the exact one times 1 + η_ij. If A_ij are the exact weights,"
+    )
+    print("divided by the sum of their row, then to first order in the η_ij")
+    print("    ô_i ≈ o_i + Σ_j A_ij η_ij (v_j - o_i), and Σ_j A_ij (v_j - o_i) = 0.")
+    print(
+        "Tokens are short, so with S keys A_ij ≈ 1/S. Let the values have variance 1, independent"
+    )
+    print(
+        "of one another and of the keys, whose mean is zero. Then of the keys' part only the terms"
+    )
+    print(
+        "with j = l remain. Softmax has about (1 + t_ij - t_i)/S where mean(V) has equal weights,"
+    )
+    print("with t_i the mean of row i. So")
+    print(
+        "    error of features ≈ Σ_j ‖k'_j‖² / (m S²),   error of mean(V) ≈ Σ_j (t_ij - t_i)² / S²,"
+    )
+    print("and the normalised error is the first divided by the second.")
+
+# %% [markdown]
+# If queries are as long as keys, $\overline{\|k'\|^2}/m$ is about half of a weight's relative variance, averaged over
+# all pairs. Half the relative variance, over $\operatorname{Var}(t)$, keeps the exponential, so it reaches somewhat
+# longer tokens.
 #
-# The second form, half of a weight's relative variance over $\operatorname{Var}(t)$, takes queries as long as keys. It
-# keeps the exponential, so it reaches somewhat longer tokens.
+# How far? We try it with $m = L/4$ directions on heads made up at seven scales, *independent* ones and *aligned* ones
+# with $q = k$, and on the trained heads of lesson 09 with shifted keys.
 #
-# How far does it reach? We try it with $m = L/4$ directions on *independent* heads, made up at seven scales ($d = 8$),
-# on *aligned* ones, made up with $q = k$, and on trained heads with shifted keys (lesson 09): the *decoder* of lesson
-# 16, the *antibody* and the *speech* heads.
-#
-# **Before you run this:** for the median decoder head the second form predicts a normalised error of about $10^{14}$.
-# Given that all estimated weights are positive, will the measured normalised error be below 0.1, near 1, or above
-# 1,000?
+# **Before you run this:** for the median decoder head this half predicts a normalised error of about $10^{14}$. Given
+# that all estimated weights are positive, will the measured normalised error be below 0.1, near 1, or above 1,000?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -422,17 +424,16 @@ with fold("Predicted and measured errors, and the largest scores"):
 
 # %% [markdown]
 # **On these made-up tokens ($d = 8$) with a relative variance below a tenth the rule is right within a factor of two;
-# on every trained head it says nothing.** There this second form predicts far too large an error, and the first mostly
-# far too small a one (see the fold).
+# on every trained head it says nothing.** There half the relative variance predicts far too large an error, and
+# $\overline{\|k'\|^2}/m$ mostly far too small a one.
 #
-# Why does the rule fail there? By lesson 09 the weight of a pair with the score $t > 0$ has a relative variance of at
-# least $(e^{4t} - 1)/m$. In the median trained head of each kind the largest score is above 6, where that is more than
-# $10^{10}/m$. So we have to measure. Can we do it cheaply?
+# Trained tokens are not short: by lesson 09 a weight with the score $t > 0$ has a relative variance of at least
+# $(e^{4t} - 1)/m$, and in the median trained head of each kind the largest score is above 6. So we have to measure. Can
+# we do it cheaply?
 #
 # ## 5. Measuring the error on a sample
 #
-# You need not run the whole head. Take 64 of its queries and four draws of directions, here on an antibody head ($m =
-# L/4$):
+# Take 64 queries and four draws of directions, here on an antibody head ($m = L/4$):
 
 # %%
 q, k, v = (a[0] for a in HEADS["antibody"])
@@ -446,8 +447,8 @@ for draw in range(4):
 print(f"normalised error on a sample: {np.mean(found):.2f}, where mean(V) has 1")
 
 # %% [markdown]
-# May we trust so small a sample? We compare twenty with all queries and many more draws, on every antibody and speech
-# head.
+# May we trust so small a sample? On every antibody and speech head we compare twenty such samples with all queries and
+# many more draws.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -496,14 +497,13 @@ with fold("Errors and ratios on every head, and the bench on the antibody heads"
 # %% [markdown]
 # **On these heads, samples of 64 queries and four draws gave the error of features within a factor of two.**
 #
-# And what are they worth here? On these antibody and speech heads the untuned features are rarely better than
-# $\operatorname{mean}(V)$; a window with one mean key, which lesson 14 builds, is closer on all of them. What do the
-# norms say about the writer?
+# And what are they worth here? On these heads the untuned features are rarely better than $\operatorname{mean}(V)$, and
+# a window with one mean key (lesson 14) is closer on all of them. What do the norms say about the writer?
 #
 # ## 6. Back to the writer
 #
-# The writer (lesson 06) failed with positive features. Would the formula for a weight's variance have said so? While it
-# reads with exact attention, we note $\|z\|^2$ for each query and each key that the query may see.
+# The writer failed with positive features. Would the formula for a weight's variance have said so? While it reads with
+# exact attention, we note $\|z\|^2$ for each query and each key that the query may see.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 params, squares = writer.load(), []
@@ -549,8 +549,8 @@ with fold("Each head, what the formula asks for, and three draws"):
 
 # %% [markdown]
 # **For half of the writer's pairs of query and key, ten million independent directions still leave a weight with a
-# relative error above 1.** An output needs fewer than a weight, but with 256 orthogonal ones the writer still does
-# worse than counting letters, and at its length they no longer save anything (lesson 10).
+# relative error above 1.** An output needs fewer than a weight, but with 256 orthogonal ones, which save nothing at its
+# length, the writer still does worse than counting letters.
 #
 # Why go on? Because features promise more than speed: the whole past of a text fits into sums of fixed size. Can the
 # writer read from them, one character at a time? Lesson 12 lets it.
@@ -559,8 +559,8 @@ with fold("Each head, what the formula asks for, and three draws"):
 #
 # - Where features are smaller than an added $\varepsilon$, attention becomes $\operatorname{mean}(V)$.
 # - Keep logarithms, and subtract a maximum for each feature. Then the denominator is at least 1 at any norm.
-# - For short tokens the normalised error is about the keys' part of the relative variance, $\overline{\|k'\|^2}/m$,
-#   over $\operatorname{Var}(t)$. Trained tokens are not short, so measure.
+# - For short tokens the normalised error is about $\overline{\|k'\|^2}/m$ over $\operatorname{Var}(t)$. Trained tokens
+#   are not short, so measure.
 #
 # ## Where it breaks
 #
