@@ -1,17 +1,16 @@
 # %% [markdown]
 # # Features fitted to a head: shift, sharpen and train them
 #
-# > **45 minutes.** Needs: positive features and their error (lesson 09), what linear attention costs (lesson 10), its
+# > **40 minutes.** Needs: positive features and their error (lesson 09), what linear attention costs (lesson 10), its
 # > causal form (lesson 12), a window with a mean key (lesson 14); eigenvectors of a symmetric matrix.
 # >
 # > Afterwards you can shift keys without changing attention, draw directions that suit a head, say what training adds,
 # > and compare fitted features with a window of the same cost.
 #
 # Lesson 09 drew its directions before it had seen a single query or key. But the queries and keys of a trained head are
-# not arbitrary: they have a mean, they vary more along some axes than along others, and there is usually enough text to
-# learn from. This lesson fits features to a head in three steps: shift the keys, sharpen the directions, train them.
-# Each needs more knowledge of the head than the one before. How much does each gain, and is it enough to beat a window
-# of the same cost?
+# not arbitrary: they have a mean, and they vary more along some axes than along others. This lesson fits features to a
+# head in three steps: shift the keys, sharpen the directions, train them. How much does each gain, and is it enough to
+# beat a window of the same cost?
 
 # %%
 import csv
@@ -41,14 +40,11 @@ from performer_course.teaching.figures import COLORS, fold, show
 #
 # **Softmax attention does not change when one vector is subtracted from all keys, but the error of its features does.**
 # The mean $\|z\|^2$ is smallest with $s = \bar q + \bar k$. Features of keys shifted by this vector are called *centred
-# features*, those of lesson 09 *plain*. Shifting the queries as well gains nothing more, because only the sum of both
-# shifts enters $z$ (exercise 2).
+# features*, those of lesson 09 *plain*.
 #
 # Does the error fall? We try the shift on the 16 trained heads of lesson 14: eight of a decoder after *12,000 steps* of
 # training (causal), six *antibody* heads, and two *speech* heads. Whatever this lesson fits to a head, here the means,
-# it fits to other text: to sixteen other passages, to another antibody, or to the first ten of thirty seconds of
-# speech. The features get half of exact attention's multiplications, which pay for $m = L/4$ directions, or about $L/8$
-# with a causal mask.
+# it fits to other text. The features get half of exact attention's multiplications.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 STEPS = {"early": "600 steps", "late": "12,000 steps"}  # how the decoder heads are labelled
@@ -130,6 +126,13 @@ for kind, of in TRAINED.items():
 plain, centred = np.transpose(list(lower.values()))[2:]
 print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
 with fold("Each head: the mean ‖z‖² and the normalised error, plain and centred"):
+    print(
+        "The means are fitted to sixteen other passages, to another antibody, or to the first ten of"
+    )
+    print(
+        "thirty seconds of speech. Half of the work pays for L/4 directions, or about L/8 if causal."
+    )
+    print("Shifting the queries as well gains nothing: only the sum of both shifts enters z.")
     print("kind          head   mean ‖z‖²  centred    error  centred")
     for (kind, name), (size, less, *errors) in lower.items():
         line = f"{STEPS.get(kind, kind):13} {name:5} {size:10.1f} {less:8.1f}"
@@ -140,8 +143,8 @@ with fold("Each head: the mean ‖z‖² and the normalised error, plain and cen
 # error on 12 of the 16 heads, and with other draws on more.
 
 # %% [markdown]
-# So the shift is free and helps on most heads. But on each of them most of the mean $\|z\|^2$ remains, and in the
-# variance it is an exponent. Can the directions adapt to what remains?
+# So the shift is free and helps on most heads. But on each of them most of the mean $\|z\|^2$ remains. Can the
+# directions adapt to it?
 
 # %% [markdown]
 # ## 2. Draw wide where the data are wide
@@ -154,23 +157,16 @@ with fold("Each head: the mean ‖z‖² and the normalised error, plain and cen
 # $$\varphi(x) = \sqrt{\tfrac{1}{m} \textstyle\prod_i \sigma_i}\; \exp\Bigl(\sum_i \sigma_i \omega_i x_i
 # - \tfrac14 (\sigma_i^2 - 1)\, \omega_i^2 - \tfrac12 x_i^2\Bigr) .$$
 #
-# These features are positive, and unbiased for any $\sigma$. Set $\sigma_i^2 = \frac12(1 + 1/\rho_i)$. Completing the
-# square, as in lesson 09, gives the relative variance for independent directions (`theory.sharp_mse`):
+# These features are positive, and unbiased for any $\sigma$. With $\sigma_i^2 = \frac12(1 + 1/\rho_i)$, the relative
+# variance for independent directions is
 #
 # $$\frac1m \Bigl[\, \prod_i \frac{1 + \rho_i}{2\sqrt{\rho_i}}\; e^{\rho_i z_i^2} - 1 \Bigr] .$$
 #
-# Compared with section 1, the exponent $z_i^2$ is multiplied by $\rho_i \le 1$, at the cost of a factor in front. We
-# choose the $\rho_i$ that minimise the mean logarithm of the product over all pairs, so that no single pair dominates.
-# With $\lambda_i = \overline{z_i^2}$ this is where $2\lambda_i\rho_i^2 + (1 + 2\lambda_i)\rho_i = 1$. The axes are the
-# eigenvectors of the second moment of $z$, which for centred keys is the covariance of the $x$ plus the covariance of
-# the $y$.
+# Compared with section 1, the exponent $z_i^2$ is multiplied by $\rho_i \le 1$, at the cost of a factor in front. The
+# axes are the eigenvectors of the second moment of $z$, and each $\rho_i$ is computed from the mean of $z_i^2$.
 #
-# > **Aside.** Why these axes? Rotating them keeps the sum of the $\lambda_i$. The minimum is a sum of one concave
-# > function of each $\lambda_i$, and such a sum is smallest where the $\lambda_i$ differ most: along the eigenvectors.
-#
-# One number $\rho$ for all axes gives the feature map FAVOR++ (Likhosherstov et al., 2022), and one number per
-# eigenvector gives the *dense-exponential* map (Likhosherstov et al., 2023). In this course, centred features with such
-# directions are called *dense features*.
+# In this course, centred features with such directions are called *dense features*, after the *dense-exponential* map
+# of Likhosherstov et al. (2023).
 
 
 # %%
@@ -195,6 +191,21 @@ print(
 )
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
+with fold("How ρ is chosen, and why along these axes"):
+    print(
+        "Completing the square, as in lesson 09, gives the variance (theory.sharp_mse). Each ρ minimises"
+    )
+    print(
+        "the mean logarithm of the product over all pairs, so that no single pair dominates. With λ the"
+    )
+    print(
+        "mean of z² along an axis, this is where 2 λ ρ² + (1 + 2 λ) ρ = 1. Rotating the axes keeps the"
+    )
+    print("sum of the λ. The minimum is a sum of one concave function of each λ, and such a sum is")
+    print(
+        "smallest where the λ differ most: along the eigenvectors of the second moment of z, which for"
+    )
+    print("centred keys is the covariance of the x plus the covariance of the y.")
 rng, angle = np.random.default_rng(105), np.linspace(0, 2 * np.pi, 200)
 x, y = (a[rng.integers(len(a), size=500)] * 8**-0.25 for a in known["sample"])
 order = np.argsort(rho)[:2]  # the two widest axes
@@ -224,14 +235,13 @@ show(
 )
 
 # %% [markdown]
-# The wider rings reach nearly all pairs. And we can still call `favor_attention`: rotating the data is the same as
-# rotating $W$ the other way, and the weight of a direction fits into one more coordinate, which is 1 in every key and 0
-# in every query.
+# The wider rings reach nearly all pairs. And we can still call `favor_attention`: the rotation goes into $W$, and the
+# weight of a direction into one more coordinate, which is 1 in every key and 0 in every query.
 #
 # ### Does it pay?
 #
 # We measure plain, centred and dense features from a quarter of exact attention's multiplications up to four times as
-# many (on the speech heads, up to as many).
+# many.
 #
 # **Before you run this:** sharpening lowers a mean square, which is dominated by rare, very large terms. With few
 # directions you hardly ever draw such a term. On which side will dense features beat centred ones on more heads: with
@@ -296,28 +306,24 @@ with fold("On how many heads dense features win, at each cost"):
 
 # %% [markdown]
 # **At the heads' own temperature, sharpening pays on most decoder and antibody heads at four times exact attention's
-# cost, but not where features save work.** There it helps on two heads of sixteen at a quarter of the cost, and on half
-# of them at half of it. This does not contradict the formula, which describes the mean square and not the typical error
-# of a few draws. Does training find better directions than a formula?
+# cost, but not where features save work.** There it helps on at most half of the heads. Does training find better
+# directions than a formula?
 
 # %% [markdown]
 # ## 3. Train the features
 #
-# A dense feature has a direction and a weight. Let us train both. Feature $l$ has a direction $\omega_l$, and all keys
-# get the weight $e^{b_l}$ in it. The factor $e^{-\|x\|^2/2}$ of a query cancels in its row, so we leave it out:
+# A dense feature has a direction $\omega_l$ and a weight $e^{b_l}$, which all keys get in it. Let us train both. The
+# factor $e^{-\|x\|^2/2}$ of a query cancels in its row, so we leave it out:
 #
 # $$\ln \varphi_l(q) = \omega_l^\top x, \qquad \ln \varphi_l(k) = \omega_l^\top y - \tfrac12\|y\|^2 + b_l .$$
 #
 # Training starts from drawn directions, $b = 0$ and keys shifted as in section 1. Three hundred steps of gradient
 # descent (Adam) then bring the estimated attention weights $\hat A_{ij}$ close to the exact ones. The loss is the
 # Kullback–Leibler divergence of the rows, $\sum_j A_{ij} \ln(A_{ij}/\hat A_{ij})$; lesson 17 has its gradient. The
-# features of two starts for each head are stored with the course, with the weights alone trained, the directions alone,
-# or both.
+# course stores the features of each head with the weights alone trained, the directions alone, or both.
 #
-# We judge them on what training did not see: other passages of the decoder's text, another antibody, other queries of
-# the same recording. The values are the rows of an identity matrix, so that an output is a row of weights. Entries are
-# medians over heads, sets of directions and texts, and all $m$ are so small that features save multiplications. The
-# fold adds three kinds of queries and keys.
+# We judge the rows of weights on what training did not see: other passages of the decoder's text, another antibody,
+# other queries of the same recording. All $m$ are so small that features save multiplications.
 #
 # **Before you run this:** training can change how much a drawn direction counts, or where it points. Which lowers the
 # error more?
@@ -357,6 +363,10 @@ for kind in ("late", "antibody", "speech"):
     drawn, weights, directions = middle[kind][:3]
     print(f"{STEPS.get(kind, kind):14}{drawn:10.2f}{weights:18.2f}{directions:21.2f}")
 with fold("All six kinds of queries and keys, both trained, and the weights b taken away"):
+    print(
+        "Errors of rows of weights: the values are the rows of an identity matrix. Medians over heads,"
+    )
+    print("sets of directions (two starts for each head) and texts.")
     print("Besides the 16 heads: the decoder's after 600 steps, and made-up tokens (d = 8), drawn")
     print("anew for judging: independent queries and keys, or each query equal to its key.")
     print("kind           m of L      drawn  weights  directions   both  both, b = 0")
@@ -367,6 +377,7 @@ with fold("All six kinds of queries and keys, both trained, and the weights b ta
     print(f"directions lower than weights in {least:.0%} of cases or more, on each kind")
     ratios = [of[4] / of[3] for of in middle.values()]
     print(f"b = 0 over both, by medians: {min(ratios):.2f} to {max(ratios):.2f}")
+    print("Lesson 17's features start as dense ones, which have weights, and they need them:")
     q, k, _ = data.antibody_heads()  # lesson 17 has trained 64 for each head, on 48 antibodies
     W = antibody.directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]  # of these six heads
     identity = np.eye(122)[None, None]
@@ -381,27 +392,19 @@ with fold("All six kinds of queries and keys, both trained, and the weights b ta
 
 # %% [markdown]
 # This agrees with section 2. The mean $\mathbb{E}\,e^{\omega^\top z}$ comes mostly from directions around $z$, and a
-# weight cannot bring a direction there. **On all six kinds of queries and keys, 300 steps on directions of equal weight
-# did nearly as much as on both.** Features trained with both got worse when their weights were taken away, but still
-# had a smaller median error than trained weights alone on every kind.
+# weight cannot bring a direction there. **From drawn directions, 300 steps on directions of equal weight did nearly as
+# much as on both, on all six kinds of queries and keys.**
 #
-# This depends on how training begins: lesson 17's features start as dense ones, which have weights, and they need them.
-#
-# So trained directions beat $\operatorname{mean}(V)$ in each row of the table, where drawn ones do so only in the
-# decoder. Are they worth their cost?
+# So trained directions beat $\operatorname{mean}(V)$ in each row of the table, and drawn ones only in the decoder. Are
+# they worth their cost?
 
 # %% [markdown]
 # ## 4. Who wins
 #
 # Now we put plain, centred, dense and trained features (directions and weights) of equal $m$ beside methods without
-# features, all of the same cost. A feature costs as many multiplications as two keys of a window, so `compare.rivals`
-# gets a budget of $2m$ keys per query: for windows, alone, with sink tokens, with one mean key or with cluster centres
-# (lesson 14), and for *clustered queries*, where each query takes the output of the nearest of a few centres. On the
-# speech heads $2m$ is less than a tenth of all keys, on the antibody heads about half, and in the decoder nearly all,
-# so there a window is nearly exact.
-#
-# What is fitted or chosen comes from the text on which the features were trained, and all methods are judged on other
-# text; for speech, on other queries of the same recording.
+# features: a window with one mean key or with cluster centres (lesson 14), and *clustered queries*, where each query
+# takes the output of the nearest of a few centres. A feature costs as many multiplications as two keys of a window, so
+# each rival gets $2m$ keys per query.
 #
 # **Before you run this:** one of the two speech heads attends to its neighbours, and the other to distant tokens. With
 # $m$ = 64 and $L$ = 1,500, on which of them do trained features beat a window with a mean key?
@@ -555,6 +558,15 @@ show(
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("All methods and heads, and the sizes of the rivals"):
+    print(
+        "What is fitted or chosen comes from the text on which the features were trained, and is judged"
+    )
+    print(
+        "on other text (speech: other queries of the same recording). Of all keys, 2m is less than a"
+    )
+    print(
+        "tenth on the speech heads, about half on the antibody heads, and nearly all in the decoder."
+    )
     print("normalised error: median, smallest to largest" + " " * 43 + "ahead of trained,")
     print(
         " " * 18
@@ -606,15 +618,15 @@ with fold("All methods and heads, and the sizes of the rivals"):
         print(f"mean key at a quarter, below all drawn features at {name}: {below} of 16 heads")
 
 # %% [markdown]
-# At equal $m$ trained features beat drawn ones and $\operatorname{mean}(V)$ on all 16 heads. At equal cost the order
-# turns round. **At the cost of trained features, a window with centres beats them on 15 of the 16 heads: all except the
-# speech head that attends to distant tokens.** Even there it comes close, and in the decoder it sees nearly all keys.
-# In fairness, the features had three hundred steps at one learning rate, and on the antibodies a single chain. Trained
-# on many chains, they follow one such head much better (lesson 17). Against drawn features a window with a mean key
-# suffices: at half their cost it is ahead on all heads but one, at the heads' own temperature.
+# At equal $m$ trained features beat drawn ones and $\operatorname{mean}(V)$ on all 16 heads. But at equal cost there
+# are better methods. **At the cost of trained features, a window with centres beats them on 15 of the 16 heads: all
+# except the speech head that attends to distant tokens.** In the decoder, though, $2m$ is nearly all keys, so a window
+# is nearly exact. And the features had three hundred steps at one learning rate, on the antibodies with a single chain;
+# lesson 17 trains them on many. Against drawn features a window with a mean key suffices: at half their cost it is
+# ahead on all heads but one, at the heads' own temperature.
 #
-# Equal multiplications are not equal milliseconds, however: on the speech heads the features took least time, and the
-# window with centres hardly less than exact attention.
+# Equal multiplications are not equal milliseconds: on the speech heads the features took least time, and the window
+# with centres hardly less than exact attention.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 (q, k, v), W = (a[:, 0] for a in EVALUATED["speech"]), TRAINED_FEATURES["speech"][2][:, 0, 3]
@@ -633,10 +645,9 @@ with fold("Milliseconds"):
 # ### From a head to its model
 #
 # The error of a head does not tell how a model will do. On most of the antibody heads above, dense features are worse
-# than $\operatorname{mean}(V)$; yet with 64 of them in every head (too many to save work at this length) the model is
-# far better than with $\operatorname{mean}(V)$. In the speech model even trained features fail: they were trained on
-# two clips, and on other speech nearly all words are wrong. An untrained window with a mean key does well in both
-# models (see the fold). Lessons 17 and 18 ask why.
+# than $\operatorname{mean}(V)$; yet with 64 of them in every head the model is far better than with
+# $\operatorname{mean}(V)$. In the speech model even trained features fail, and in both models an untrained window with
+# a mean key does well. Lessons 17 and 18 ask why.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -648,6 +659,10 @@ def records(name, column, **known):
 
 
 with fold("Errors of whole models"):
+    print(
+        "At this length 64 features are too many to save work. The trained features of the speech model"
+    )
+    print("were trained on two clips, and are judged on other speech.")
     for label, name, known in (
         ("exact", "antibody_curve", {"way": "exact", "passes": "2"}),
         ("trained, m = 32", "antibody_trained", {"kind": "shared", "m": "32"}),
@@ -675,9 +690,8 @@ with fold("Errors of whole models"):
 # Most language models use *rotary position embeddings* (RoPE, lesson 07): they rotate pairs of coordinates of $q$ and
 # $k$ by angles that grow with the position. Can a shift still help?
 #
-# We rotate the decoder heads and the antibody heads, and compare each method with softmax attention over the rotated
-# queries and keys, although none of these heads was trained with rotary positions. Eight other heads were. These
-# *rotary* heads come from the same decoder, trained again with rotary positions in place of added ones.
+# We rotate the decoder heads and the antibody heads, although none of them was trained with rotary positions. Eight
+# *rotary* heads were: they come from the same decoder, trained again with rotary positions in place of added ones.
 #
 # **Before you run this:** a shift removes what all positions have in common. On the rotary heads, the mean query and
 # the mean key make up 0.76 to 0.88 of the mean $\|z\|^2$ before the rotation. Does the rotation raise or lower the
@@ -769,21 +783,21 @@ with fold("Errors after the rotation, and of two things not to do"):
 # the positions, and one shift removes only what is the same at every position.
 
 # %% [markdown]
-# A shift still helps on most heads, but on only one does it bring the error below that of $\operatorname{mean}(V)$.
-# Dense features at half of exact attention's multiplications, and at the heads' own temperature, do so on none. **On
-# all 22 rotated heads a window with a mean key has a smaller error than dense features, at half their cost.**
+# A shift still helps on most heads, but dense features at half of exact attention's multiplications, and at the heads'
+# own temperature, are worse than $\operatorname{mean}(V)$ on each. **On all 22 rotated heads a window with a mean key
+# has a smaller error than dense features, at half their cost.**
 #
-# Two practical points follow. Take moments from rotated queries and keys. And do not shift the keys before the
-# rotation, because $s$ is then rotated with them and no longer cancels.
+# In practice, shift the keys after the rotation, by moments of rotated queries and keys: before it, $s$ would be
+# rotated as well and would no longer cancel.
 #
 # Is there anything else that can be fitted to a head?
 #
 # ## 6. What else is done
 #
 # The *Nyström* method approximates the table of weights from a few *landmarks*, which are means of the head's own
-# queries and keys (Xiong et al., 2021). It multiplies the queries' weights for the mean keys, the pseudo-inverse of the
-# landmarks' own table, and the mean queries' weights for the keys. The paper approximates the inverse by six steps of
-# an iteration.
+# queries and keys (Xiong et al., 2021). It multiplies three small tables: the queries' weights for the mean keys, the
+# pseudo-inverse of the landmarks' own table, and the mean queries' weights for the keys. The paper approximates the
+# inverse by six steps of an iteration.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -811,6 +825,7 @@ def six_steps(A):
 q, k, v = data.antibody_heads()
 exact = attention.softmax_attention(q, k, v)
 with fold("Nyström on antibody and speech heads"):
+    print("An exact pseudo-inverse also inverts tiny singular values.")
     for name, inverse in (("exact", np.linalg.pinv), ("six steps", six_steps)):
         off = compare.normalised_error(nystrom(q, k, v, 32, inverse), exact, v)
         print(
@@ -826,30 +841,24 @@ with fold("Nyström on antibody and speech heads"):
     print("speech, 64 landmarks, six steps: error", *(f"{x:.2f}" for x in off))
 
 # %% [markdown]
-# With an exact pseudo-inverse 32 landmarks are worse than $\operatorname{mean}(V)$ in most cases, because it also
-# inverts tiny singular values. **With six steps of the iteration, at about the cost of 32 trained features, Nyström has
-# a smaller error than these on all six antibody heads.** Window and centres are still ahead on four of the six, and on
-# the speech head that attends locally Nyström is worse than $\operatorname{mean}(V)$. Because each landmark averages
-# many positions, the method is not for a decoder.
+# **With six steps of the iteration, at about the cost of 32 trained features, Nyström has a smaller error than these on
+# all six antibody heads.** Window and centres are still ahead on four of the six. Because each landmark averages many
+# positions, the method is not for a decoder.
 #
 # > **Aside.** Reformer finds the large weights by hashing (Kitaev et al., 2020), and *clustered queries* (section 4)
-# > are by Vyas et al. (2020). In whole models, features are trained to follow softmax, and then the model with them
-# > (Zhang et al., 2024). Random features also serve attention among the nodes of a graph (Wu et al., 2022).
+# > are by Vyas et al. (2020). Random features also serve attention among the nodes of a graph (Wu et al., 2022).
 #
-# At equal cost a window with centres followed these heads more closely than fitted features, on all but one. But the
-# queries and keys were given to us. What if a model learns them together with its features? Lesson 16 trains one.
+# So far the queries and keys were given to us. What if a model learns them together with its features? Lesson 16 trains
+# one.
 #
 # ## Take away
 #
 # - Subtracting $s = \bar q + \bar k$ from the keys changes no attention and makes the mean $\|z\|^2$ smallest. Wider
-#   directions along the axes of the data multiply each $z_i^2$ by $\rho_i$. Both leave the features unbiased, and cost
-#   almost nothing.
+#   directions along the axes of the data multiply each $z_i^2$ by $\rho_i$. Both leave the features unbiased.
 # - Training does more than both, and if it begins with drawn directions, it is the directions that matter. On all 16
-#   trained heads it brings features of the same $m$ below $\operatorname{mean}(V)$. On the antibody heads the Nyström
-#   method does better still.
-# - At a quarter of exact attention's multiplications, a window with a mean key is ahead of drawn features on all of
-#   these heads, at the heads' own temperature. At the cost of the trained features, one with centres is ahead of those
-#   on all but one (three hundred steps, one rate).
+#   trained heads it brings features of the same $m$ below $\operatorname{mean}(V)$.
+# - At the cost of the trained features, a window with centres is ahead of them on all heads but one (three hundred
+#   steps, one rate).
 #
 # ## Where it breaks
 #
@@ -866,7 +875,7 @@ with fold("Nyström on antibody and speech heads"):
 #
 # ## Further reading
 #
-# - [Likhosherstov et al. (2022)](references.md#likhosherstov-2022). FAVOR++.
+# - [Likhosherstov et al. (2022)](references.md#likhosherstov-2022). FAVOR++: one number $\rho$ for all axes.
 # - [Likhosherstov et al. (2023)](references.md#likhosherstov-2023). One number per axis.
 # - [Zheng et al. (2022)](references.md#zheng-2022). Random features as importance sampling.
 # - [Zhang et al. (2024)](references.md#zhang-2024). Features trained to follow softmax, in whole models.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Training: make a Performer learn
 #
-# > **55 minutes.** Needs: a transformer block (lesson 07), positive features (lesson 09), feature maps without
+# > **50 minutes.** Needs: a transformer block (lesson 07), positive features (lesson 09), feature maps without
 # > randomness (lesson 10), predictions from the data (lesson 11), centred and dense features (lesson 15); gradient
 # > descent. The little JAX that is used is explained.
 # >
@@ -9,12 +9,11 @@
 # > measure how much of the benefit of attention is kept, and fine-tune the model for one $W$ or for any.
 #
 # So far queries and keys were given to us. In a model they are *learned*, and nothing in the training makes them suit
-# random features. In this lesson a small decoder learns to write, first with softmax attention. The writer came to us
-# trained; this decoder is small enough to be trained while you read. Then we replace its attention, and judge each
-# replacement by the *cross-entropy loss* that language models are trained with: the mean of $-\log_2 P$ of the next
-# character, in *bits per character*, on text that the model has not seen. Two to this power is the *perplexity*. A
-# model with 4 bits is as uncertain as if it chose among 16 equally likely characters. How much of what attention
-# contributes survives, with random features and with a window of four keys?
+# random features. In this lesson a small decoder learns to write while you read, first with softmax attention. Then we
+# replace its attention, and judge each replacement by the *cross-entropy loss* that language models are trained with:
+# the mean of $-\log_2 P$ of the next character, in *bits per character*, on text that the model has not seen. A model
+# with 4 bits is as uncertain as if it chose among 16 equally likely characters. How much of what attention contributes
+# survives, with random features and with a window of four keys?
 #
 # The package accepts JAX arrays as well as NumPy arrays. JAX is a library like NumPy that can also differentiate a
 # function (`jax.grad`) and compile it (`jax.jit`), and Optax is a library of optimisers for it.
@@ -42,19 +41,16 @@ jax.config.update("jax_enable_x64", True)
 # %% [markdown]
 # ## 1. Gradients through random features
 #
-# How does an output of attention change when its query changes? Write $q'_i$ and $k'_j \in \mathbb{R}^d$ for the scaled
-# queries and keys, $q_i$ and $k_j$ times $d^{-1/4}$. Write $A$ $(L, L)$ for the attention weights,
-# $v_j \in \mathbb{R}^e$ for the values and $o_i = \sum_j A_{ij} v_j$ for an output. The softmax has the derivative
-# $\partial A_{ij} / \partial q_i' = A_{ij} (k_j' - \sum_l A_{il} k_l')$, and therefore
+# How does an output of attention change when its query changes? Write $q'_i$ and $k'_j$ for the scaled queries and
+# keys, $q_i$ and $k_j$ times $d^{-1/4}$, $A$ for the attention weights and $o_i = \sum_j A_{ij} v_j$ for an output. The
+# softmax has the derivative $\partial A_{ij} / \partial q_i' = A_{ij} (k_j' - \sum_l A_{il} k_l')$, and therefore
 #
-# $$\frac{\partial o_i}{\partial q_i'} = \sum_j A_{ij}\, (v_j - o_i)\, k_j'^\top
-# = \sum_j A_{ij}\, v_j k_j'^\top - o_i \sum_j A_{ij}\, k_j'^\top .$$
+# $$\frac{\partial o_i}{\partial q_i'} = \sum_j A_{ij}\, (v_j - o_i)\, k_j'^\top .$$
 #
-# This is a matrix $(e, d)$, the covariance of values and keys under the attention weights of the query.
-# *Backpropagation* multiplies it from the left by $g_i^\top$, where $g_i$ is the gradient of the loss with respect to
-# the output $o_i$. The gradient with respect to $q_i$ instead of $q_i'$ has one more factor $d^{-1/4}$. The next cell
-# compares this formula with `jax.grad`. In it, `argnums` lists the arguments with respect to which JAX differentiates,
-# and `static_argnames` lists those that are not arrays.
+# This is the covariance of values and keys under the attention weights of the query. *Backpropagation* multiplies it
+# from the left by $g_i^\top$, where $g_i$ is the gradient of the loss with respect to $o_i$. The next cell compares
+# this formula with `jax.grad`, in which `argnums` lists the arguments with respect to which JAX differentiates, and
+# `static_argnames` those that are not arrays.
 
 
 # %%
@@ -90,14 +86,14 @@ print("formula and jax.grad agree to 1e-12:", bool(difference < 1e-12))
 
 # %% [markdown]
 # How well do random features estimate these gradients? With positive features of $m$ directions $\omega_r$, the rows of
-# $W$ $(m, d)$, the weight $\varphi(q')^\top\varphi(k')$ is a sum over the directions. Its derivative is
+# $W$, the weight $\varphi(q')^\top\varphi(k')$ is a sum over the directions. Its derivative is
 #
 # $$\frac{\partial}{\partial q'}\, \varphi(q')^\top\varphi(k') = \sum_{r=1}^m \varphi_r(q')\, \varphi_r(k')\,
 # (\omega_r - q') , \qquad \mathbb{E} = k'\, e^{q'^\top k'} .$$
 #
-# The mean over draws, $\mathbb{E}$, is the exact derivative of the exact weight. But the output divides by a sum of
-# estimated weights, so it and its gradients have a bias, of order $1/m$; appendix a3. We divide the size of each error
-# by the size of what is estimated, and take the median over 16 draws of orthogonal directions.
+# The mean over draws, $\mathbb{E}$, is the exact derivative of the exact weight. (The output divides by a sum of
+# estimated weights, so it and its gradients have a bias; appendix a3.) We divide the size of each error by the size of
+# what is estimated, and take the median over 16 draws of orthogonal directions.
 #
 # **Before you run this:** with 64 directions the output is off by about a tenth of its size. Each term of the exact
 # gradient with respect to a query has a factor $k'$, which here has a length of about 0.6. Each term of the estimate
@@ -139,9 +135,7 @@ with fold("Each size, and the slopes"):
 
 # %% [markdown]
 # **The errors of the output and of its three gradients all fall nearly like $m^{-1/2}$.** The output only looks easier:
-# most of it is mean(V), which needs no knowledge of $q$ and $k$. In units of the error that mean(V) makes, the output
-# and the gradient with respect to the keys are equally far off, within a factor of two, for these independent queries
-# and keys.
+# most of it is mean(V), which needs no knowledge of $q$ and $k$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("Gradients and output in fair units"):
@@ -174,20 +168,17 @@ with fold("Gradients and output in fair units"):
     print("adds the same to the score of a key for every query, which has no gradient there.")
 
 # %% [markdown]
-# So random features can be trained through. If new directions are drawn at each step, an optimiser minimises the mean
-# of the loss over all $W$. If the directions stay, each gradient is the exact gradient of another model, the one with
-# the features of this $W$. Section 5 compares the two. First we need something to train.
+# So random features can be trained through. First we need something to train.
 #
 # ## 2. Training a small decoder
 #
-# The text is Python's own manual. We keep its thirty most frequent characters and write `·` for all others, such as x
-# and j. Every tenth block of 4096 characters is held out as the *test set*, and the rest is the *training set*. The
-# manual is in alphabetical order, so its last tenth would be unlike its beginning. There is a trap: the manual repeats
-# itself, and whole paragraphs occur in several topics.
+# The text is Python's own manual, in its thirty most frequent characters, with `·` for all others. Every tenth block of
+# 4096 characters is held out as the *test set*. There is a trap: the manual repeats itself, and whole paragraphs occur
+# in several topics.
 #
 # **Before you run this:** 39 % of the characters belong to paragraphs that occur more than once. Of all pieces of 33
-# characters in the held-out blocks, what fraction occurs word for word in the training blocks if nothing is done about
-# repeated paragraphs: a twentieth, a fifth, or more than a third?
+# characters in the held-out blocks, what fraction occurs word for word in the training blocks: a twentieth, a fifth, or
+# more than a third?
 
 # %% tags=["answer"]
 SYMBOLS, to_learn, held_out = data.blocks()  # tokens, (blocks, characters)
@@ -242,10 +233,7 @@ print(words(held_out[4, 400:520]))
 
 # %% [markdown]
 # The model is `transformer.forward` of lesson 07, with two blocks, four heads of $d = 8$, and windows of 32 characters.
-# Its keyword `attend` puts another attention into every block. Whatever this needs besides queries, keys and values is
-# passed in a second dict, `fixed`, which is *not* trained. `by_features` is linear attention with positive features of
-# the directions `W`, with shifted keys and a weight for each direction. `by_map`, in a folded cell, has feature maps
-# without randomness (lesson 10), mean(V) of the positions that a head may see, or zeros, which removes attention.
+# Its keyword `attend` puts another attention into every block.
 
 
 # %%
@@ -263,7 +251,10 @@ def by_features(q, k, v, layer, *, causal, key_mask):
 
 
 def loss(attend, params, fixed, x, y):
-    """The cross-entropy in bits per character: the mean of −log₂ P of the next character."""
+    """The cross-entropy in bits per character: the mean of −log₂ P of the next character.
+
+    `fixed` is what `attend` needs besides queries, keys and values; it is not trained.
+    """
     log_p = transformer.forward({**params, **fixed}, x, config, attend=attend)  # (n, L, symbols)
     return -jnp.take_along_axis(log_p, y[..., None], axis=-1).mean() / math.log(2)
 
@@ -321,22 +312,16 @@ print(f"{sum(a.size for a in start.values()):,} parameters")
 # %% [markdown]
 # ### Train it, and something to compare it with
 #
-# `training.train` minimises the loss with Optax's *Adam* (Kingma & Ba, 2015), which divides the running mean of each
-# gradient by the root of the running mean of its square. All parameters then move at about the same pace, the *learning
-# rate* `rate`. It rises over the first steps (*warm-up*) and then falls to 0. Each character is predicted from the true
-# characters before it, which is called *teacher forcing*.
+# `training.train` minimises the loss with Optax's *Adam* (Kingma & Ba, 2015), at a *learning rate* that first rises and
+# then falls to 0. Each character is predicted from the true characters before it, which is called *teacher forcing*. We
+# train the decoder for 600 steps with 16 windows each, and compare it with three baselines:
 #
-# We train the decoder for 600 steps with 16 windows each, and compare it with baselines of three kinds:
+# - *N-gram counts*, which predict from what followed the last symbols in the training text (Witten & Bell, 1991).
+# - A model trained in the same way *without* attention.
+# - An *ablation*: the trained decoder itself, with mean(V) as its attention.
 #
-# - Six tables: all symbols equally likely, symbols by their frequency, and *n-gram counts*, which predict from what
-#   followed the last one to four symbols in the training text, or fewer if these never occurred there
-#   (Witten & Bell, 1991).
-# - A model trained in the same way *without* attention, which knows the current character and its position.
-# - An *ablation*: the trained decoder itself, with its attention replaced by mean(V).
-#
-# **Before you run this:** in 600 steps the decoder reads 307,200 characters, fewer than the training text has, while
-# the counts use all of it. But the decoder looks at up to 32 characters, and a table of counts after two symbols only
-# at the last two. Which has fewer bits per character?
+# **Before you run this:** in 600 steps the decoder reads fewer characters than the counts do. But it looks at up to 32
+# of them, and counts after two symbols only at two. Which has fewer bits per character?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -384,6 +369,8 @@ for name in ("counts after 2 symbols", WITHOUT):
     print(f"{name:27} {BASELINES[name]:.3f} bits per character")
 print(f"{'softmax, trained':27} {SOFTMAX:.3f} bits per character")
 with fold("All baselines"):
+    print("counts: what followed the last one to four symbols, or fewer if these never occurred")
+    print("without attention: the current character and its position; all trained for 600 steps")
     for name, value in {**BASELINES, "softmax, trained": SOFTMAX}.items():
         print(f"{name:27} {value:.3f} bits per character")
 
@@ -445,31 +432,25 @@ show(
 # ### The benefit of attention
 #
 # **After 600 steps the decoder has fewer bits than a model without attention, and more than counts after two symbols.**
-# It has only begun to learn, and section 6 trains it further; here all models that we compare were trained for equally
-# many steps.
+# It has only begun to learn; section 6 trains it further.
 #
 # The *benefit* of attention is the difference in bits between the model trained without attention and the decoder, here
 # half a bit. A replacement that is better than the model without attention by a fraction of this benefit *keeps* that
-# fraction. A similar measure is known as the *loss recovered*. Softmax keeps 1. The ablation keeps less than nothing,
-# presumably because the decoder has come to rely on its attention. What do random features keep?
+# fraction. The ablation keeps less than nothing. What do random features keep?
 #
 # ## 3. Replacing attention without training
 #
-# Now we replace the attention of the trained decoder, without any further training. We compare three kinds of random
-# features with exact attention to the last keys (lesson 14):
+# Now we replace the attention of the trained decoder, without any further training, by three kinds of random features
+# or by exact attention to the last keys:
 #
-# - *Plain*: the features of lesson 09, with orthogonal directions that all heads of a block share.
-# - *Centred*: from the keys of each head we subtract $s$, its mean query plus its mean key. This changes no exact
-#   weight.
-# - *Dense, centred*: the features of lesson 15, which also rotate the directions to the axes of the head's second
-#   moment, widen them along each axis by a factor that depends on its $\rho$, and give each direction the weight that
-#   keeps the estimate unbiased.
+# - *Plain*: the features of lesson 09.
+# - *Centred*: from the keys of each head we subtract $s$, its mean query plus its mean key.
+# - *Dense, centred*: the features of lesson 15, whose directions are also wide where the head's data are wide.
 # - A *window of 4 keys*: alone, or with one mean key for all keys before it.
 #
-# `compare.moments` returns $s$, the axes $U$ and $\rho$. These moments come from 64 passages of *training* text,
-# because moments of the very window that is predicted would tell each row something about later ones, which is a leak.
-# With causal rows, features save multiplications only if $m$ is below $L/4$, which is 8. The window reads four or five
-# keys per row, and exact attention about sixteen on average.
+# The moments come from 64 passages of *training* text, because moments of the very window that is predicted would tell
+# each row something about later ones, which is a leak. With causal rows, features save multiplications only if $m$ is
+# below $L/4$, which is 8. The window reads four or five keys per row, and exact attention about sixteen on average.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -603,17 +584,15 @@ with fold("Each number of directions: bits, their range over the draws, and what
 
 # %% [markdown]
 # **After 600 steps, on one seed, 64 plain directions keep on average none of attention's benefit, 64 dense ones four
-# fifths, and the last four keys nine tenths.** The dense ones need two means, one second moment and one
-# eigendecomposition per head beforehand; the window needs nothing. Why do plain features fail?
+# fifths, and the last four keys nine tenths.** The dense ones need moments of each head beforehand; the window needs
+# nothing. Why do plain features fail?
 
 # %% [markdown]
 # ## 4. Why: learned queries and keys
 #
 # By lesson 11 a weight estimated from $m$ independent plain directions has the relative variance $(e^{\|z\|^2} - 1)/m$
-# with $z = q' + k'$. For dense features (lesson 15) it is $\big(\prod_a \tfrac{1 + \rho_a}{2\sqrt{\rho_a}}\, e^{\rho_a
-# z_a^2} - 1\big)/m$, with $z = U^\top(q' + k' - s')$, where $s' = s\,d^{-1/4}$. So the exponent is smaller, but there
-# is a *prefactor* in front of the exponential. We compute both for each trained head, on held-out text, as medians over
-# pairs.
+# with $z = q' + k'$. For dense features (lesson 15) the exponent is smaller, but there is a *prefactor* in front of the
+# exponential. We compute both for each trained head, on held-out text, as medians over pairs.
 #
 # **Before you run this:** in one of the trained heads the median of $\|z\|^2$ is about 14 larger than the mean for
 # independent normal queries and keys of this width. Is the relative variance of plain features about three times as
@@ -673,9 +652,9 @@ with fold("Each head: exponents, prefactor, relative variances, attention on pai
 # keys. But they have two properties that independent ones lack, and dense features use both: means far from zero, which
 # centring removes without changing the attention, and axes of unequal length.
 #
-# Relative variances do not explain everything, however: centring alone kept most of the benefit with such large ones.
-# So we measure the weight itself that goes to wrong keys: half the sum of the absolute differences between two rows of
-# weights, their *total variation distance*.
+# Relative variances do not explain everything, however: centring alone kept most of the benefit with large ones. So we
+# measure the weight itself that goes to wrong keys: half the sum of the absolute differences between two rows of
+# weights.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 identity = np.eye(test[0].shape[1])  # values that show the weights themselves
@@ -706,17 +685,14 @@ for label, of in moved.items():
 
 # %% [markdown]
 # **In all eight heads 64 plain directions move about a third to a half of the weight to wrong keys, and 64 dense ones
-# less than a fifth.** The last four keys and a mean key move up to about a third, in the second block more than the
-# dense features, and still keep more of the benefit: moved weight is not lost bits. Can the decoder learn to live with
-# its features?
+# less than a fifth.** The last four keys and a mean key move up to about a third, and still keep more of the benefit:
+# moved weight is not lost bits. Can the decoder learn to live with its features?
 #
 # ## 5. Fine-tuning for eighty steps
 #
 # *Fine-tuning* is a little more training: 80 steps from the softmax parameters, at a third of the learning rate. The
-# loss is still the cross-entropy. In *distillation*, the features would instead learn to reproduce the weights or
-# outputs of the softmax model. The directions are drawn once and kept, or redrawn at every step, and the moments stay
-# those of the softmax model. For comparison, 80 more steps are also given to the softmax model, and to the decoder with
-# its attention replaced by mean(V).
+# directions are drawn once and kept, or redrawn at every step. If they stay, each gradient is the exact gradient of
+# another model, the one with the features of this $W$.
 #
 # **Before you run this:** one model is trained with 64 plain directions that stay, another with new ones at every step.
 # On a fresh $W$, which of the two models has fewer bits? And does the first do better on its own $W$ than either does
@@ -786,16 +762,15 @@ with fold("Before and after, each method, and the mean ‖z‖² of each block")
 #
 # **A model fine-tuned with one $W$ learns that $W$, and one that meets new directions at every step works with any from
 # the same distribution.** So train with one $W$ if the model will keep it, and redraw in training if $W$ will be drawn
-# anew later. Dense features redrawn end within a tenth of a bit of softmax.
+# anew later.
 #
-# *How* does a model adapt to plain features? In the first block the mean of $\|z\|^2$ falls by about a third, whereas
-# as many steps of softmax do not shorten $z$. But all this is a decoder that has hardly begun to learn.
+# *How* does a model adapt to plain features? In the first block the mean of $\|z\|^2$ falls by about a third. But all
+# this is a decoder that has hardly begun to learn.
 #
 # ## 6. Longer training
 #
 # Six hundred steps are few. `python -m tools.record.decoder` has trained the same decoder again from the start, up to
-# twenty times as long, with two *seeds*, and tried the replacements of section 3 in each. A seed fixes one start and
-# one order of the text.
+# twenty times as long, with two *seeds*: each fixes one start and one order of the text.
 #
 # **Before you run this:** the longer the decoder trains, the more bits its attention saves. Does the fraction of this
 # benefit that 64 dense directions keep fall, stay or grow? And what the last four keys keep?
@@ -851,6 +826,9 @@ show(
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("Bits, the benefit kept on each seed, and what the decoder writes"):
+    print(
+        "A seed fixes one start and one order of the text; the replacements are those of section 3."
+    )
     print("bits per character, mean of 2 seeds" + "".join(f"{n:9,d}" for n in steps_of))
     for run, values in long.items():
         print(f"{run:35}" + "".join(f"{value:9.3f}" for value in values.mean(axis=0)))
@@ -863,8 +841,8 @@ with fold("Bits, the benefit kept on each seed, and what the decoder writes"):
 
 # %% [markdown]
 # **The longer this decoder is trained, the less of the benefit of attention random features keep without training; the
-# last four keys keep about nine tenths throughout.** In the end even 256 dense directions, thirty-two times as many as
-# $d$, keep less than three quarters, and 64 plain ones are far worse than no attention.
+# last four keys keep about nine tenths throughout.** In the end even 256 dense directions keep less than three
+# quarters.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 of_heads = {}
@@ -900,13 +878,12 @@ with fold("Heads after 600 and after 12,000 steps"):
     print(f"and falls where it was {falling.min():.1f} to {falling.max():.1f}")
 
 # %% [markdown]
-# Longer queries and keys alone do not explain this: in three of the eight heads of the first seed the median $\|z\|^2$
-# became smaller (see the fold). Can training repair what training has done?
+# Can training repair what training has done?
 #
 # ### What further training recovers
 #
-# `tools.record.decoder` has also gone on from the decoder after 6,000 steps, with 64 features instead of softmax, as in
-# section 5. The benefit that is kept is measured against softmax after as many further steps.
+# `tools.record.decoder` has also gone on from the decoder after 6,000 steps, with 64 features instead of softmax. The
+# benefit that is kept is measured against softmax after as many further steps.
 #
 # **Before you run this:** swapped in after 6,000 steps, 64 plain directions are worse than no attention. After 80
 # further steps with new directions at every step they keep 42 and 47 % of the benefit on the two seeds. After 600
@@ -945,8 +922,8 @@ with fold("Each replacement, with one W or redrawn, and from the start"):
 # %% [markdown]
 # **In this decoder a tenth of its training, spent with features, recovers more than three fifths of the loss, on both
 # seeds, for all four replacements.** A plain Performer that met new directions from the start, for as many steps in
-# all, keeps more than nine tenths of the benefit. So does a window of four keys from the start, and so do the last four
-# keys and a mean key, swapped in without a step. If features can be trained with, why not from the start?
+# all, keeps more than nine tenths of the benefit. So do the last four keys and a mean key, swapped in without a step.
+# If features can be trained with, why not from the start?
 #
 # ## 7. Training from scratch, and other seeds
 #
@@ -955,7 +932,7 @@ with fold("Each replacement, with one W or redrawn, and from the start"):
 # *SMREG*, the *regularised softmax kernel* of the Performer paper, uses positive features of directions with fixed
 # norms $\sqrt d$. Each attention, softmax included, gets the best of three rates, chosen by a fourth seed on a
 # *validation set*: a tenth of the training blocks that it does not see. `python -m tools.record.three_seeds` does this
-# for three seeds, and repeats sections 2, 3 and 5 with each. Where $W$ is drawn, it takes the mean of three draws.
+# for three seeds.
 #
 # **Before you run this:** does any replacement for softmax, trained from scratch, reach it in the same number of steps?
 
@@ -1003,12 +980,13 @@ with fold("All twelve, with bits, and the rates"):
 # ### One seed or three
 #
 # **Trained from scratch for 600 steps at its best rate, a window of four keys beats softmax on all three seeds; random
-# features at best draw level.** The window only learns faster: trained ten times as long, it is behind (section 6).
-# Sections 3 and 5 used a single seed. On three, the results for dense features hold. Those for plain ones do not: on
-# two seeds 64 plain directions keep something, and on the lesson's seed they are worse than no attention.
+# features at best draw level.** The window only learns faster: trained ten times as long, it is behind (section 6). And
+# what of sections 3 and 5, with their single seed? On three, the results for dense features hold. Those for plain ones
+# do not: on two seeds 64 plain directions keep something.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("Sections 3 and 5 on three seeds"):
+    print("Where W is drawn, the mean of three draws.")
     by_seed(["plain, m = 64", "dense, centred, m = 64", "dense, m = 64, 80 steps redrawn"])
     print("\nIn Figure 5 of the Performer paper, on larger models, SMREG is also ahead of plain")
     print("features redrawn.")
@@ -1016,20 +994,18 @@ with fold("Sections 3 and 5 on three seeds"):
 # %% [markdown]
 # So random features without training serve a model that has hardly begun to learn, and models trained for longer less
 # and less. After further training 64 directions keep most of the benefit, and used from the start nearly all, at a size
-# that saves nothing here, because $m$ is above $L/4 = 8$. A window of four keys does it at every age, untrained, in
-# less than a third of exact attention's multiplications. Lesson 17 asks the same question about a model that others
-# have trained.
+# that saves nothing here. A window of four keys does it at every age, untrained, in less than a third of exact
+# attention's multiplications. Lesson 17 asks the same question about a model that others have trained.
 #
 # ## Take away
 #
 # - Random features can be trained through: the errors of the gradients fall like that of the output, nearly like
 #   $m^{-1/2}$.
 # - Judge a replacement by what it keeps of the bits between softmax and a model trained without attention.
-# - Learned queries and keys are long, and have means and axes of their own. Moments of training text help where plain
-#   features fail.
+# - Learned queries and keys are long, and have means and axes of their own. Moments of training text help.
 # - In this decoder ($L = 32$, $d = 8$, two seeds), the longer it was trained, the less random features keep, while a
 #   window of four keys keeps nine tenths. Try a window first, and judge on a model trained as far as the one you will
-#   use. With features, fine-tune it, or train from the start.
+#   use.
 # - Before you believe a loss, look for text that the test set shares with the training set.
 # - Trained on one $W$, a model learns that $W$. Trained on redrawn ones, it works with any of the same distribution and
 #   number.
@@ -1052,4 +1028,4 @@ with fold("Sections 3 and 5 on three seeds"):
 #   Performer, redrawing, SMREG.
 # - [Likhosherstov et al. (2023)](references.md#likhosherstov-2023). The dense features.
 # - [Kasai et al. (2021)](references.md#kasai-2021). Swap, then fine-tune, with a learned feature map.
-# - [Zhang et al. (2024)](references.md#zhang-2024). Distillation: learn the map by matching the softmax weights.
+# - [Zhang et al. (2024)](references.md#zhang-2024). *Distillation*: learn the map by matching the softmax weights.

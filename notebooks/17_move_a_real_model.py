@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Linearising a pretrained model: replace its attention
 #
-# > **50 minutes.** Needs: predicting the error of positive features (lesson 11), the bias of a ratio (appendix a3),
+# > **45 minutes.** Needs: predicting the error of positive features (lesson 11), the bias of a ratio (appendix a3),
 # > centred and dense features (lesson 15), a window with a summary of the rest (lesson 14). Lesson 16 helps.
 # >
 # > Afterwards you can replace the attention of every head of a pretrained model, compare the result with baselines
@@ -15,9 +15,9 @@
 # repair.
 #
 # The model is AntiBERTy (Ruffolo et al., 2021). Its 26 million parameters fill a file of 104 MB, which is not part of
-# the course; `make model` downloads it once. You do not need it. The queries, keys and values of six heads are stored
-# in `notebooks/data`, and cells that would run the model show a *record* of its results instead. If the model is on
-# your machine, three of these cells run it again, and stop with an error where it disagrees with the record.
+# the course; `make model` downloads it once. You do not need it: the queries, keys and values of six heads are stored
+# in `notebooks/data`, and cells that would run the model show a *record* of its results. If the model is on your
+# machine, three of these cells run it again.
 
 # %% tags=["methods"]
 import csv
@@ -43,16 +43,15 @@ print(
 # %% [markdown]
 # ## 1. A masked language model of antibodies
 #
-# An antibody is made of two kinds of chain, heavy and light. Each is a word over an alphabet of twenty amino acids, and
-# an amino acid at its position in a chain is called a *residue*. Antibodies differ from one another in the tip of each
-# chain, about 120 residues. AntiBERTy is a *masked language model*: it has read half a billion such tips with some
-# residues hidden (*masked*), and has learned to predict the hidden ones from all the others. It is an encoder as in
-# lesson 07, with 8 blocks of 8 heads and $d = 64$, in which every token sees all others, with a learned vector for each
-# position. `antibody.forward` is the model, 25 lines on top of the functions you know.
+# An antibody is made of heavy and light chains. Each is a word over an alphabet of twenty amino acids, and an amino
+# acid at its position in a chain is called a *residue*. Antibodies differ from one another in the tip of each chain,
+# about 120 residues. AntiBERTy is a *masked language model*: it has read half a billion such tips with some residues
+# hidden (*masked*), and has learned to predict the hidden ones from all the others. It is an encoder as in lesson 07,
+# with 8 blocks of 8 heads and $d = 64$.
 #
-# We test on twelve antibodies that are medicines, which makes 24 chains of about 115 letters. Twelve other antibodies
-# are for *calibration*: whatever has to be fitted to data is fitted to these. Another 48 are for training. When we
-# judge the whole model, the test chains are *held out*: no direction, weight or mixture of ours was fitted to them.
+# We test on twelve antibodies, which makes 24 chains of about 115 letters. Twelve other antibodies are for
+# *calibration*: whatever has to be fitted to data is fitted to these. Another 48 are for training. In the whole model
+# the test chains are *held out*: nothing of ours was fitted to them.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 trastuzumab = data.antibodies()["Trastuzumab"][0]
@@ -70,9 +69,8 @@ with fold("All antibodies, and the part of attention in the work"):
     print(f"{attended / (attended + others):.0%}")
 
 # %% [markdown]
-# The residues of a chain are dealt into eight groups, like cards. A *pass* through the model hides one group, and for
-# each hidden position the model says how likely each of the twenty amino acids is: `antibody.guess` returns $\ln P$.
-# Our test uses two of the eight groups of each chain.
+# The residues of a chain are dealt into eight groups. One group is hidden at a time, and for each hidden position the
+# model says how likely each of the twenty amino acids is. Our test uses two of the groups.
 
 # %% jupyter={"source_hidden": true} tags=["methods", "hide-input"]
 TEST = [chain for pair in data.antibodies().values() for chain in pair]  # 24
@@ -94,20 +92,17 @@ def scores(weights, attend, asked=ASKED):
 
 
 # %% [markdown]
-# Throughout the lesson we change one thing, `attend(i, q, k, v)`, the attention of block `i`. It takes the queries,
-# keys and values of its eight heads, `(8, L, 64)` each, and returns an array of the same shape. One number sums up how
+# Throughout the lesson we change one thing, `attend(i, q, k, v)`, the attention of block `i`. One number sums up how
 # well the model does with a given `attend`, the *perplexity* of the $N$ hidden residues $a_n$,
 #
 # $$\exp\Bigl(-\frac1N \sum_{n=1}^N \ln P(a_n)\Bigr) .$$
 #
 # It says among how many residues the model still hesitates: 1 if it is always certain and right, and 20 if it knows
-# nothing. Because the model sees both sides of a hidden residue, it is also called a *pseudo-perplexity*. The *top-1
-# accuracy* is easier to picture: it is the fraction of hidden residues that the model *restores*, which means that it
-# gives the right one of the twenty the largest probability.
+# nothing. (Because the model sees both sides of a hidden residue, it is a *pseudo-perplexity*.) The model *restores* a
+# residue if it gives the right one of the twenty the largest probability.
 #
-# **Before you run this:** trastuzumab has 120 residues, and an eighth of them is hidden at a time. Where does the model
-# restore the larger fraction of them: in the frame, which all antibodies share, or in the loop, which is different in
-# each antibody because each grips a different target?
+# **Before you run this:** where does the model restore more of trastuzumab's residues, as a fraction: in the frame,
+# which all antibodies share, or in the loop, which is different in each because each grips a different target?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -168,9 +163,9 @@ with fold("Four of its guesses"):
 #
 # ## 2. What the heads attend to
 #
-# We describe a head by a few numbers. Let $A$ $(L, L)$ be its weights on a chain, $t = qk^\top/\sqrt d$ the scores, and
-# $H$ the entropy of a row of $A$, averaged over the queries. Then $e^H$ counts the keys that a query looks at: it is
-# $L$ for uniform weights, and 1 if a single key gets all the weight. See how much the 64 heads differ.
+# Let $A$ be the weights of a head on a chain, and $H$ the entropy of a row of $A$, averaged over the queries. Then
+# $e^H$ counts the keys that a query looks at: it is $L$ for uniform weights, and 1 if a single key gets all the weight.
+# See how much the 64 heads differ.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 HEADS = {
@@ -222,12 +217,10 @@ show(
 # %% [markdown]
 # The heads are of all kinds: some look at a few keys, and those of the last block look at about half of the chain. We
 # name a head by its block and its number, both counted from 0, so that 4.3 is head 3 of block 4. For the model a chain
-# begins and ends with a special token, [CLS] and [SEP], which is why $L$ is 122 for 120 residues. In many models such
-# tokens are *attention sinks*, to which some heads give most of their weight. Here they are not.
+# begins and ends with a special token, [CLS] and [SEP], which is why $L$ is 122 for 120 residues.
 #
-# Now subtract from $A$ its mean row, the part that is the same for all queries. In the median head, ten singular
-# directions account for nine tenths of the sum of squares of what remains. So $A$ is nearly *low-rank*, and weights of
-# rank $r$ are what linear attention with $r$ features has (lesson 10).
+# Could a few features follow such heads at all? Weights of rank $r$ are what linear attention with $r$ features has
+# (lesson 10). So we ask whether $A$ is nearly *low-rank*.
 #
 # **Before you run this:** for the weights of a head we take the best matrix of rank 32, from their singular value
 # decomposition. Is the normalised error of the output that it gives about a hundredth, a tenth or a half?
@@ -261,13 +254,13 @@ with fold("Six heads, rank 8 and 32"):
 # all 64 heads, with nothing trained. To judge the result we need *baselines*, methods that use no random features. If
 # one of them does better, the random features have contributed nothing.
 #
-# - *mean(V)*: each query gets the mean of all values. A hidden token then knows its position and one mean, which is the
-#   same for all.
-# - *By position*: the weights of each head, averaged over the calibration chains, heavy and light together. They are
-#   the same for every chain, whatever its residues.
+# - *mean(V)*: each query gets the mean of all values.
+# - *By position*: the weights of each head, averaged over the calibration chains. They are the same for every chain,
+#   whatever its residues.
 # - *A window*: softmax over the 16 positions on each side and nothing else; or a *mixture* of $p$ times this window and
 #   $1 - p$ times mean(V), with the $p$ of each head that fits the calibration chains best.
-# - *Deterministic feature maps* (lesson 10): ELU + 1, ReLU, and Taylor features, whose weights are $1 + t$.
+# - *Deterministic feature maps* (lesson 10): ELU + 1, ReLU, and Taylor features, whose weights are $1 + t$ for a score
+#   $t$.
 
 # %% tags=["methods"]
 D = 64
@@ -398,15 +391,15 @@ with fold("All methods, with the loss in ln P over exact, ± its standard error 
 # %% [markdown]
 # **With 1,024 features in each head FAVOR+ is no better than attention by position, which never looks at the chain.**
 # We had to replace all heads to see this: with 256 features in a quarter of the heads, and softmax in the others, the
-# perplexity hardly rises (see the fold). The Performer paper goes on training after the replacement, and so do we in
-# section 8. First: could we have known?
+# perplexity hardly rises. The Performer paper goes on training after the replacement, and so do we in section 8. First:
+# could we have known?
 #
 # ## 4. Could we have predicted this?
 #
 # A weight estimated from $m$ positive features has the relative variance $(e^{\|z\|^2} - 1)/m$, where $z = q' + k'$ is
 # the sum of the scaled query and key. `attention.relative_variance` is the mean of this over all pairs, and on
-# synthetic data it predicted where features would work (lesson 11). Would it have warned us here? We compute it for our
-# six heads, and count how many pairs, the largest first, make up half of it.
+# synthetic data it predicted where features would work (lesson 11). We compute it for our six heads, and count how many
+# pairs, the largest first, make up half of it.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 x, y = q[:, 1] * d**-0.25, k[:, 1] * d**-0.25  # pembrolizumab: (6, 122, 64)
@@ -454,10 +447,8 @@ with fold("Predicted and measured errors of 64 heads"):
 #
 # Lesson 15 had two remedies that need no training. *Centring* subtracts $\bar q + \bar k$ from the keys. This does not
 # change the softmax weights, and it makes the mean of $z$ zero. *Dense* features also rotate and widen the directions
-# along the axes of the second moment of $z$ in each head, as measured on the calibration chains.
-# `compare.fitted_directions` folds shift and stretch into rows $[\omega, b]$, `compare.with_weight_column` appends a 0
-# to each query and a 1 to each key, so that $b$ is added to the exponent of each key's feature, and we call
-# `favor_attention` as before.
+# along the axes of the second moment of $z$ in each head, as measured on the calibration chains. Each direction becomes
+# a row $[\omega, b]$, in which $b$ is added to the exponent of every key's feature.
 
 
 # %% tags=["methods"]
@@ -501,8 +492,7 @@ with fold("All sizes, and methods without random features"):
 # %% [markdown]
 # Every head has means of its own, and with plain features the variance grows with the exponential of their square.
 # **Centring alone recovers more than half of what FAVOR+ loses, and 256 dense features do as well as 1,024 centred
-# ones.** Without randomness, Taylor's $1 + t$ with 65 features does as well as 128 dense ones. Yet even 1,024 dense
-# features are no better than a window with mean(V). What stands in the way?
+# ones.** Yet even 1,024 dense features are no better than a window with mean(V). What stands in the way?
 #
 # ## 6. Two parts of an error: bias and variance
 #
@@ -513,8 +503,8 @@ with fold("All sizes, and methods without random features"):
 # $$\mathbb{E}\,\|\hat o - o\|^2 = \underbrace{\|\mathbb{E}\,\hat o - o\|^2}_{\text{bias}^2} +
 # \underbrace{\mathbb{E}\,\|\hat o - \mathbb{E}\,\hat o\|^2}_{\text{variance}} .$$
 #
-# The bias of a head is the error that all draws have in common. Both parts were measured in each head, on eight of the
-# chains, with eight draws, and divided by the squared error of mean(V).
+# The bias of a head is the error that all draws have in common. Both parts were measured in each head and divided by
+# the squared error of mean(V).
 #
 # **Before you run this:** sort the methods by the whole error, or by the squared bias alone. Which of the two orders
 # agrees better with the order of their perplexities? Remember that the model adds up the outputs of many heads.
@@ -574,7 +564,10 @@ show(
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("Sixteen methods: error, bias and perplexity"):
-    print("(The mean of eight draws still has an eighth of the variance, which is subtracted.)")
+    print(
+        "On eight of the chains, with eight draws. (Their mean still has an eighth of the variance,"
+    )
+    print("which is subtracted.) At about equal bias methods without noise still do better.")
     print("normalised, median of 64 heads         error    bias²   perplexity")
     for method, m in PAIRS:
         print(
@@ -593,12 +586,9 @@ with fold("Sixteen methods: error, bias and perplexity"):
 
 # %% [markdown]
 # **In this model bias hurts more than noise: over 16 methods, perplexity follows the squared bias of the median head
-# more closely than its whole error.** It also does over the drawn features alone. The whole error misleads: 256 dense
-# features are *worse* than mean(V) in most heads, and yet the model's perplexity with them is a fifth of that with
-# mean(V).
-#
-# This is not a law: at about equal bias methods without noise still do better, and it matters *which* part of an output
-# is wrong. In the figure the window has more bias than Taylor features of degree 2, and does better.
+# more closely than its whole error.** The whole error misleads: 256 dense features are *worse* than mean(V) in most
+# heads, and yet the model's perplexity with them is a fifth of that with mean(V). But the order by bias is not a law:
+# in the figure the window has more bias than Taylor features of degree 2, and does better.
 #
 # ### The usual cure for noise
 #
@@ -624,9 +614,7 @@ with fold("The loss in ln P"):
 
 # %% [markdown]
 # Each head has a smaller error where its mixture was fitted, and yet the model gets worse, so this error is the wrong
-# thing to minimise. Noise is not harmless either: the mean output of eight draws does better than one draw, though a
-# single draw of half as many directions in all does better still. And the relative variance of section 4 deserves a
-# second chance: does it order the heads by their bias?
+# thing to minimise.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 ABLATION = table("ablation")
@@ -648,24 +636,20 @@ with fold("Averaging or more directions, and the order of the heads"):
         )
 
 # %% [markdown]
-# It orders the *bias* of the heads well, with a rank correlation near 0.8 at every $m$. So we want features with little
-# bias. Can they be learned?
+# So we want features with little bias. Can they be learned?
 #
 # ## 7. Train the directions
 #
-# Directions need not be drawn. We can train them, while the model itself stays as it is. Take the rows $[\omega, b]$ of
-# a head as parameters, start from the dense ones, and let the estimated weights $\hat A$ learn to imitate the exact
-# $A$. This is *distillation*, and its loss is the *Kullback–Leibler divergence* (KL). With the features $\varphi_f(q) =
-# e^{\omega_f^\top q'}$ and $\varphi_f(k) = e^{\omega_f^\top k' - \|k'\|^2/2}$, where $q'$ and $k'$ include the appended
-# 0 and 1, so that $b$ takes part in the products,
+# Directions can also be trained, while the model itself stays as it is. Take the rows $[\omega, b]$ of a head as
+# parameters, start from the dense ones, and let the estimated weights $\hat A$ learn to imitate the exact $A$. This is
+# *distillation*, and its loss is the *Kullback–Leibler divergence* (KL). With the features $\varphi$ of lesson 15,
 #
 # $$\mathrm{KL}(A \,\|\, \hat A) = \frac1L \sum_{ij} A_{ij} \ln \frac{A_{ij}}{\hat A_{ij}}, \qquad
 # \hat A_{ij} = \frac{w_{ij}}{\sum_l w_{il}}, \qquad w_{ij} = \sum_{f=1}^m \varphi_f(q_i)\, \varphi_f(k_j) .$$
 #
-# The factor $e^{-\|q'\|^2/2}$ of a row cancels. As for any softmax, $\partial\,\mathrm{KL}/\partial \ln w_{ij} = (\hat
-# A_{ij} - A_{ij})/L$, and a feature, being an exponential, is easy to differentiate; `antibody.divergence` does it. Let
-# us train one head, 0.5, for a few seconds on one chain, the heavy chain of trastuzumab, and test it on another,
-# pembrolizumab's.
+# As for any softmax, $\partial\,\mathrm{KL}/\partial \ln w_{ij} = (\hat A_{ij} - A_{ij})/L$, and `antibody.divergence`
+# goes on from there to the directions. Let us train one head, 0.5, on one chain, of trastuzumab, and test it on
+# another, of pembrolizumab.
 #
 # **Before you run this:** on pembrolizumab, will 64 directions that were trained on trastuzumab alone be as close to
 # softmax as 64 that were trained on 96 chains, none of them from pembrolizumab?
@@ -750,16 +734,15 @@ show(
 
 # %% [markdown]
 # **On pembrolizumab 64 directions trained on 96 chains are closer to softmax than 1,024 dense ones, in each of our six
-# heads.** On trastuzumab, from which the dense ones have their moments, they are closer in five. But are six good heads
-# a good model?
+# heads.** But are six good heads a good model?
 #
 # ### All 64 heads
 #
-# Head 0.5 is an easy one. `python -m tools.record.directions` trained all 64 heads in the same way, in minutes on two
-# cores, with two seeds. Each head is trained independently of the others, and no weight of the model changes.
+# `python -m tools.record.directions` trained all 64 heads in the same way, with two seeds. No weight of the model
+# changes.
 #
-# **Before you run this:** 64 dense directions had a perplexity of 2.67, and softmax has 1.58. Will 32 trained
-# directions come closer to softmax than the window with mean(V), which has 1.73?
+# **Before you run this:** softmax has a perplexity of 1.58, and the window with mean(V) 1.73. Will 32 trained
+# directions come closer to softmax than this window?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 asked_again("trained", "trained", 64, antibody.attend_trained)
@@ -830,15 +813,13 @@ with fold("Each number of directions and seed: KL, perplexity and the loss in ln
 
 # %% [markdown]
 # **With 32 or 64 trained directions in each head the model is nearly as good: the mean $\ln P$ of the test residues
-# falls by about 0.01.** (All four runs lose, each by less than two of its standard errors. With 16 directions the loss
-# is clear.) Neither the model nor the function `favor_attention` has changed since plain FAVOR+, only $W$, a shift of
-# the keys and one more coordinate.
+# falls by about 0.01.** (All four runs lose, each by less than two of its standard errors.)
 #
 # ### Does the lemma still matter?
 #
-# Is it the lemma of lesson 09 that helps, or the start from moments? An *ablation* takes both away. *Plain
-# exponentials* are the features $e^{\omega^\top q'}$ and $e^{\omega^\top k' + b}$, without $-\|k'\|^2/2$, trained for
-# as long as the others, but from small orthogonal directions.
+# Is it the lemma of lesson 09 that helps, or the start from moments? *Plain exponentials* have neither: they are the
+# features $e^{\omega^\top q'}$ and $e^{\omega^\top k' + b}$, without $-\|k'\|^2/2$, trained for as long as the others
+# from small orthogonal directions.
 #
 # **Before you run this:** will plain exponentials end with a larger KL than the directions that began as random
 # features, or with a smaller one?
@@ -857,16 +838,14 @@ with fold("64 features, all heads, by seed"):
 
 # %% [markdown]
 # What random features contributed is the form, exponentials of projections divided by their sum, and not their
-# distribution. Once $W$ is trained, we need neither the factor that makes drawn features unbiased nor a start from
-# moments. But the paper trained something else: the model.
+# distribution. But the paper trained something else: the model.
 #
 # ## 8. Fine-tune the whole model
 #
 # The Performer paper replaces the attention and then *fine-tunes* the whole model, so that it learns to live with its
-# features. `python -m tools.record.tuning` did this on the 96 training chains, with 64 features in each head. It also
-# fine-tuned the model with softmax, because the data alone might help. A method is judged on its *own W*, with which
-# its weights were trained, or on a *fresh W* that no run has seen. A range covers two runs and the draws of a fresh
-# $W$.
+# features. `python -m tools.record.tuning` did this on the 96 training chains, with 64 features in each head. A method
+# is judged on its *own W*, with which its weights were trained, or on a *fresh W* that no run has seen. A range covers
+# two runs and the draws of a fresh $W$.
 #
 # **Before you run this:** 80 steps change all 26 million parameters. Do they get the plain Performer further than the
 # trained directions, which changed none?
@@ -959,9 +938,7 @@ for row in seeds:  # nearer to each other than the standard error of either
 # Their losses in $\ln P$ differ by less than their standard errors. This window covers about half of these chains, and
 # would cover less of longer ones.
 #
-# Were we lucky with the residues? On all eight groups of them, the better 64 trained directions lose less than their
-# standard error, and the order of the methods stays the same (see the second fold; the first has features beside a
-# window).
+# Were we lucky with the residues? On all eight groups of them the order of the methods stays the same.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with fold("A window beside features"):
@@ -1000,26 +977,24 @@ with fold("All eight groups of residues"):
 # %% [markdown]
 # ## What is useful, then?
 #
-# In the decoder of lesson 16 and in this model ($L = 122$, $d = 64$) plain features do badly if nothing is trained.
-# Centring and moments help a lot. **In this protein model directions trained for the KL of each head keep nearly all
-# that softmax achieves, with $m = 32$ as with 64.** Only 32 is below $L/2$, where features save work, and there an
-# untrained window with a mean key of the same cost keeps as much.
+# Here, as in lesson 16, plain features do badly if nothing is trained, and centring and moments help a lot. **In this
+# protein model directions trained for the KL of each head keep nearly all that softmax achieves, with $m = 32$ as with
+# 64.** Only 32 is below $L/2$, where features save work, and there an untrained window with a mean key of the same cost
+# keeps as much.
 #
-# The whole course asks whether an answer survives. Here it has, in every head at once, with trained directions as with
-# an untrained window. In the speech model of lesson 18, with 1,500 tokens, trained directions lose nearly every word,
-# and a window with one summary of the rest keeps most. Try the window first, train if it falls short, and count on a
-# gain in time only where $L$ is long.
+# So the answer has survived, with trained directions as with an untrained window. In the speech model of lesson 18,
+# with 1,500 tokens, trained directions lose nearly every word, and a window with one summary of the rest keeps most.
+# Try the window first, train if it falls short, and count on a gain in time only where $L$ is long.
 #
 # ## Take away
 #
 # - Replace all heads before you judge: a model forgives a few.
 # - A window with mean(V), which has no features, beats 1,024 published ones.
-# - Above 1, the size of `relative_variance` says only that you should measure. Yet it puts the heads nearly into the
-#   order of FAVOR+'s bias (rank correlation 0.8).
-# - The smallest error in each head is not the aim. Shrunk towards mean(V), the heads have smaller errors where the
-#   mixture was fitted, and yet the model gets worse.
+# - Above 1, the size of `relative_variance` says only that you should measure.
+# - The smallest error in each head is not the aim: shrunk towards mean(V), heads have smaller errors where the mixture
+#   was fitted, and yet the model gets worse.
 # - Directions need not be drawn. With 32 or 64 trained for each head, the mean $\ln P$ falls by about 0.01 on these
-#   chains, and plain exponentials do as well. So does an untrained window with a mean key, at the cost of 32.
+#   chains. An untrained window with a mean key does as well, at the cost of 32.
 #
 # ## Where it breaks
 #
