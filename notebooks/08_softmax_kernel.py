@@ -379,21 +379,22 @@ for of, (q, k, v) in kinds.items():
 fig, ax = plt.subplots(figsize=(10, 5.4))
 middles = {of: np.median(apart[of]) for of in kinds}
 for name, L, d in kinds:
+    if L == 32 and name in ("independent", "aligned"):
+        continue  # in the fold
     low, middle, high = np.quantile(errors[name, L, d, 512], (0.25, 0.5, 0.75))
     trained = name not in ("independent", "aligned")
     color, marker = (COLORS[1], "s") if trained else (COLORS[0], "o")
     fill = "none" if fraction_of_cost(512, L, "decoder" in name) >= 1 else "full"
     at_r, bar = middles[name, L, d], [[middle - low], [high - middle]]
     ax.errorbar(at_r, middle, yerr=bar, fmt=marker, color=color, fillstyle=fill, capsize=3)
-    if (name, L) == ("independent", 32):
-        continue  # its neighbour bears the name
-    left = name == "independent" or (name, L) in (("aligned", 32), ("antibody", 122))
+    below = name == "decoder, 600 steps"
+    left = name in ("independent", "antibody") or (name, d) == ("aligned", 8)
     ax.annotate(
         name if trained or d == 8 else f"{name}, width {d}",
         (at_r, middle),
-        (-10 if left else 10, -34 if name == "decoder, 600 steps" else 0),
+        (0, -32) if below else (-10 if left else 10, 0),
         textcoords="offset points",
-        ha="right" if left else "left",
+        ha="center" if below else "right" if left else "left",
         va="center",
     )
 ax.text(3.2, 2.2, "made up, width 8", ha="center")
@@ -417,8 +418,8 @@ show(
     fig,
     caption="Left of the dashed line, a typical weight has a relative error below 1. Below the dotted line, an output "
     "is better than the mean of all values. Bars are quartiles.",
-    alt="Median normalised error from 512 directions, with quartiles, against the median of r², for ten kinds and "
-    f"sizes of attention. With 2,048 tokens of width 8 it is {at['independent', 2048, 8, 512]:.2g} on independent and "
+    alt="Median normalised error from 512 directions, with quartiles, against the median of r², for eight kinds "
+    f"of attention. With 2,048 tokens of width 8 it is {at['independent', 2048, 8, 512]:.2g} on independent and "
     f"{at['aligned', 2048, 8, 512]:.2g} on aligned ones. The four medians of trained kinds lie between "
     f"{min(trained[1::2]):.2g} and {max(trained[1::2]):.2g}, all {compared(trained[1::2], 1)} 1.",
 )
