@@ -113,9 +113,9 @@ with fold("400 other sets of measurements"):
 # %% [markdown]
 # ## 2. Queries, keys and values
 #
-# Now the positions become words. Give each word a vector. Ours have four numbers, written by hand, which say whether
-# the word names an animal, names food, is about an animal, and is about food. Then weight the $L$ words as the
-# smoother weighted its measurements, by a kernel that is large where two vectors are similar:
+# Now the positions become words. Give each word a vector, a row of a matrix $x$. Ours have four numbers, written by
+# hand, which say whether the word names an animal, names food, is about an animal, and is about food. Then weight the
+# $L$ words as the smoother weighted its measurements, by a kernel that is large where two vectors are similar:
 #
 # $$o_i = \sum_{j=1}^L w_{ij}\, x_j, \qquad
 # w_{ij} = \frac{\exp(x_i^\top x_j)}{\sum_{l=1}^L \exp(x_i^\top x_l)} .$$
@@ -124,7 +124,8 @@ with fold("400 other sets of measurements"):
 # inner products $x_i^\top x_j$ are called *scores*, or *logits*. Dividing their exponentials by the sum gives the
 # *softmax* of the scores: the *attention weights* $w_{ij}$.
 #
-# For our sentence, though, these weights are of no use. No word here matches another better than it matches itself.
+# For our sentence, though, these weights are of no use: `thirsty` should find the `cat`, but no word here matches
+# another better than it matches itself.
 #
 # The trouble is that one vector plays three parts. The smoother used three different things: the position $x$ at
 # which we want an estimate, the positions $c$ that are compared with it, and the measurements $y$ that are averaged.
@@ -272,7 +273,9 @@ for d in (4, 16, 64, 256):
 # query, the longer one counts more.**
 #
 # With a fourth root of $d$ on each side, $q' = q/d^{1/4}$ and $k' = k/d^{1/4}$, the entries of $A$ are values of the
-# softmax kernel itself, $\exp(q_i'^\top k'_j)$. But so far each word takes only one mean.
+# softmax kernel itself, $\exp(q'^\top k')$.
+#
+# So far each word takes only one mean.
 
 # %% [markdown]
 # ## 4. Multi-head attention
@@ -362,16 +365,15 @@ show(
 )
 with fold("The letter A, and the content head on a second chain"):
     print(columns, *(lines[name] for name in heads), sep="\n")
+    print("if equal: the same fraction with equal weights")
     print(*(lines[chain] for chain in chains.values()), sep="\n")
 
 # %% [markdown]
-# The content head gives the letter A over four times the weight that equal weights would give it, on two antibodies.
 # **One trained head favours a letter, another attends to its neighbours, and a third spreads its weight over about a
 # third of all keys.** We chose these three because they differ.
 #
-# Both models are *encoders*, in which every token attends to all tokens. In a *decoder* a *causal mask* hides the
-# later tokens, so that it can learn to predict the next one, and write. Lesson 07 builds one, and shows how a head
-# can tell which keys are near.
+# Both models are *encoders*, in which every token attends to all tokens. Lesson 07 shows how a head can tell which keys
+# are near.
 #
 # Each of our three heads compares every query with every key. Could something cheaper take its place, and how would
 # we notice if it could not?
@@ -386,10 +388,10 @@ with fold("The letter A, and the content head on a second chain"):
 #
 # $$\text{normalised error} = \frac{\sum_i \|\hat o_i - o_i\|^2}{\sum_i \|\operatorname{mean}(V) - o_i\|^2} .$$
 #
-# Exact outputs have a normalised error of 0, and $\operatorname{mean}(V)$ has 1. Because this is a ratio of squares,
-# a normalised error of one quarter means outputs that are half as far off as $\operatorname{mean}(V)$. **An
-# approximation whose normalised error is above 1 is worse than the baseline, which knows nothing of the query.**
-# Where tokens do not see later tokens, the mean is over the tokens that they do see. In the package it is
+# Exact outputs have a normalised error of 0, and $\operatorname{mean}(V)$ has 1. Because this is a ratio of squares, a
+# normalised error of one quarter means outputs that are half as far off as $\operatorname{mean}(V)$. **An approximation
+# whose normalised error is above 1 is worse than the baseline, which knows nothing of the query.** Where tokens do not
+# see later tokens, the mean is over the tokens that they do see. In the package the error is
 # `compare.normalised_error`.
 
 
@@ -407,7 +409,7 @@ def normalised_error(output, exact, v):
 # **Before you run this:** for which of the three heads, content, near and spread, is a window of 16 positions on each
 # side better than $\operatorname{mean}(V)$? The table of section 4 shows how much of its weight each head has there.
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 print("head          L   normalised error with 16 positions on each side (33 keys)")
 rows = []
 for name, (q, k, v) in heads.items():
@@ -465,9 +467,11 @@ for L in lengths:
 #
 # ## 7. The writer
 #
-# One small model, *the writer*, accompanies us from here on. It is a decoder of two *blocks*, one after another, each
-# with four heads of $d = 16$ and a small network. Its tokens are characters of parts of two novels by Jane Austen,
-# from which it has learned to continue a text, and it reads at most 256 characters. Let it continue the word *Emma*.
+# One small model, *the writer*, accompanies us from here on. It is a *decoder*: a *causal mask* hides from each token
+# all later ones, so that the model can learn to predict the next one, and write. It has two *blocks*. Each adds to the
+# vector of a token what four heads of $d = 16$ gather, and then the output of a small *feed-forward network*, which
+# works on each token by itself. Its tokens are characters of parts of two novels by Jane Austen, from which it has
+# learned to continue a text, and it reads at most 256 of them. Let it continue the word *Emma*.
 
 # %%
 params, config = writer.load(), writer.config()
@@ -522,8 +526,9 @@ print(f"the writer:              {bits.mean():.2f}, with a standard error of {er
 # ## Where it breaks
 #
 # - The weights of a query are positive and add up to 1. So a query that finds nothing still gets a mean of something,
-#   and an output is always a *convex combination* of the values, which cannot leave their convex hull.
-# - A mean does not depend on the order of its terms, so without positional encoding attention does not know the order.
+#   and an output is always a *convex combination* of the values: it cannot leave their convex hull.
+# - A mean does not depend on the order of its terms, so without a *positional encoding*, a vector that tells the
+#   position, attention does not know the order.
 #
 # ## Exercises
 #

@@ -248,12 +248,12 @@ with fold("Negative estimates, and the three keys as the sum of their weights co
 #
 # ## 4. A denominator near zero
 #
-# The *denominator* of a row is the sum of its weights. Over forty draws of $W$, its relative error is about three times
-# what independent errors would give, because all weights are estimated from the same directions: keys that are near
-# each other get too much weight together, or too little.
+# The *denominator* of a row is the sum of its weights. With 64 directions its relative error is about three times what
+# independent errors would give, because all weights are estimated from the same directions: keys that are near each
+# other get too much weight together, or too little.
 #
 # Let $\eta_D$ be the relative error of a denominator. As in section 3, we approximate the ratio of an estimated
-# denominator to the exact one by a normal distribution, now with mean 1 and standard deviation $\eta_D$.
+# denominator to the exact one, in each row, by a normal distribution, now with mean 1 and standard deviation $\eta_D$.
 #
 # **Before you run this:** with 64 directions $\eta_D$ is 0.63 on average. Is about one denominator in a thousand
 # negative, one in twenty, or one in three?
@@ -274,7 +274,7 @@ seen = ratios[64].ravel()
 fig, ax = plt.subplots(figsize=(9, 4.5))
 height = np.full(seen.size, 10 / seen.size)  # bins of width 0.1
 ax.hist(seen, np.linspace(-2, 4, 61), weights=height, color=COLORS[5], label="measured")
-ax.plot(grid, bell, color=COLORS[0], label="normal distributions")
+ax.plot(grid, bell, color=COLORS[0], label="mean of the rows' normal distributions")
 ax.axvline(1, color=COLORS[2], linestyle="--", label="exact")
 ax.axvline(0, color=COLORS[1], linestyle="-.", label="division by zero")
 ax.set(xlabel="estimated / exact denominator, $m = 64$", ylabel="density")
@@ -311,10 +311,10 @@ with fold("Denominators with 16, 64 and 256 directions, and which errors go toge
 #
 # ## 5. On which attention does it work?
 #
-# We try two kinds of made-up tokens, of width 8 or 64: *independent* ones as above, and *aligned* ones with $q = k$.
-# And we try trained heads: of a small *decoder* of width 8 that learned to write (lesson 16), after 600 and after
-# 12,000 training steps, and of the *antibody* and *speech* models of lesson 06, of width 64. Each head gets 512
-# orthogonal directions (lesson 05), and we judge its output by the *normalised error* (lesson 06).
+# We try made-up tokens, independent ones as above, of width 8 and of width 64. And we try trained heads: of a small
+# *decoder* of width 8 that learned to write (lesson 16), and of the *antibody* and *speech* models of lesson 06, of
+# width 64. Each head gets 512 orthogonal directions (lesson 05), and we judge its output by the *normalised error*
+# (lesson 06).
 #
 # What should we expect? A typical pair has the relative error $\eta = 1$ at about $e^{r^2}/2$ directions. On made-up
 # tokens of width 8 the median of $r^2$ is about 5. On each of the other kinds it is above 10.
@@ -378,26 +378,27 @@ for of, (q, k, v) in kinds.items():
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, ax = plt.subplots(figsize=(10, 5.4))
 middles = {of: np.median(apart[of]) for of in kinds}
-for name, L, d in kinds:
-    if L == 32 and name in ("independent", "aligned"):
-        continue  # in the fold
-    low, middle, high = np.quantile(errors[name, L, d, 512], (0.25, 0.5, 0.75))
-    trained = name not in ("independent", "aligned")
-    color, marker = (COLORS[1], "s") if trained else (COLORS[0], "o")
-    fill = "none" if fraction_of_cost(512, L, "decoder" in name) >= 1 else "full"
-    at_r, bar = middles[name, L, d], [[middle - low], [high - middle]]
-    ax.errorbar(at_r, middle, yerr=bar, fmt=marker, color=color, fillstyle=fill, capsize=3)
-    below = name == "decoder, 600 steps"
-    left = name in ("independent", "antibody") or (name, d) == ("aligned", 8)
+SHOWN = {
+    ("independent", 2048, 8): "made up, width 8",
+    ("independent", 512, 64): "made up, width 64",
+    ("decoder, 12,000 steps", 32, 8): "decoder",
+    ("antibody", 122, 64): "antibody",
+    ("speech", 1500, 64): "speech",
+}
+for of, label in SHOWN.items():
+    low, middle, high = np.quantile(errors[*of, 512], (0.25, 0.5, 0.75))
+    made = of[0] == "independent"
+    color, marker = (COLORS[0], "o") if made else (COLORS[1], "s")
+    bar, left = [[middle - low], [high - middle]], made or label == "antibody"
+    ax.errorbar(middles[of], middle, yerr=bar, fmt=marker, color=color, capsize=3)
     ax.annotate(
-        name if trained or d == 8 else f"{name}, width {d}",
-        (at_r, middle),
-        (0, -32) if below else (-10 if left else 10, 0),
+        label,
+        (middles[of], middle),
+        (-10 if left else 10, 0),
         textcoords="offset points",
-        ha="center" if below else "right" if left else "left",
+        ha="right" if left else "left",
         va="center",
     )
-ax.text(3.2, 2.2, "made up, width 8", ha="center")
 ax.axhline(1, color=COLORS[6], linestyle=":")
 ax.text(25.8, 1.3, "mean($V$)", ha="right")
 limit = 2 * np.arcsinh(np.sqrt(512 / 2))
@@ -405,23 +406,21 @@ ax.axvline(limit, color=COLORS[6], linestyle="--")
 ax.text(limit + 0.15, 0.02, "$\\eta = 1$ at $m = 512$")
 for marker, color, label in (("o", COLORS[0], "made up"), ("s", COLORS[1], "trained")):
     ax.plot([], [], marker, color=color, label=label)
-ax.plot([], [], "o", color=COLORS[6], fillstyle="none", label="no multiplications saved")
 ax.set(
     yscale="log", xlabel="median of $r^2$", ylabel="normalised error of the output", xlim=(0, 26)
 )
 ax.set_yticks([0.01, 1, 100, 1e4, 1e6], ["0.01", "1", "100", "10⁴", "10⁶"])
 ax.minorticks_off()
-fig.legend(loc="outside lower center", ncols=3)
-at = {of: np.median(e) for of, e in errors.items()}
-trained = [at[of] for of in at if of[0] not in ("independent", "aligned")]
+fig.legend(loc="outside lower center", ncols=2)
+at = {of: np.median(errors[*of, 512]) for of in SHOWN}
+made_up, wide, *trained = at.values()
 show(
     fig,
     caption="Left of the dashed line, a typical weight has a relative error below 1. Below the dotted line, an output "
     "is better than the mean of all values. Bars are quartiles.",
-    alt="Median normalised error from 512 directions, with quartiles, against the median of r², for eight kinds "
-    f"of attention. With 2,048 tokens of width 8 it is {at['independent', 2048, 8, 512]:.2g} on independent and "
-    f"{at['aligned', 2048, 8, 512]:.2g} on aligned ones. The four medians of trained kinds lie between "
-    f"{min(trained[1::2]):.2g} and {max(trained[1::2]):.2g}, all {compared(trained[1::2], 1)} 1.",
+    alt="Median normalised error from 512 directions, with quartiles, against the median of r², for five kinds "
+    f"of attention. On made-up tokens of width 8 it is {made_up:.2g}, of width 64 {wide:.2g}. The three medians of "
+    f"trained kinds lie between {min(trained):.2g} and {max(trained):.2g}, all {compared(trained, 1)} 1.",
 )
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -454,7 +453,7 @@ with fold("Every kind and size, with 64 and 512 directions"):
             star = "*" * (fraction_of_cost(m, L, "decoder" in name) >= 1)
             line += "   " + "{}{star} ({}–{})".format(*at, star=star).ljust(24)
         print(f"{line}{negative[name, L, d, 512]:5.2f}")
-    print("*: no multiplications saved")
+    print("*: no multiplications saved; aligned: q = k; 600 and 12,000: steps of training")
     part = fraction_of_cost(512, 2048)
     print(f"512 directions and 2,048 tokens: {part:.2f} of exact attention's multiplications")
     heads = 4 * times
@@ -528,32 +527,25 @@ for (name, L, d), (full, k, v) in rows.items():
     cell = two_digits(others[best]) if L > 384 else "–"
     table.setdefault("bench, best other row", []).append(cell)
     table.setdefault("its name", []).append(best)
-fig, axes = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True)
-for ax, (name, medians) in zip(axes, list(at_kind.items())[:2], strict=True):
-    for label, marker, color in (("cosines and sines", "o", 0), ("Taylor series", "s", 1)):
-        ax.plot(
-            *zip(*medians[label].items(), strict=True),
-            marker + "-",
-            color=COLORS[color],
-            label=label,
-        )
-    ax.axhline(1, color=COLORS[6], linestyle=":", label="mean($V$)")
-    ax.set(xscale="log", yscale="log", title=f"{name} tokens", xlabel="number of features")
-    ax.set_xticks([10, 100, 1000], ["10", "100", "1,000"])
-    ax.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
-    ax.minorticks_off()
-axes[0].set_ylabel("normalised error of the output")
-axes[0].legend()
+fig, ax = plt.subplots(figsize=(8, 4.5))
+for label, marker, color in (("cosines and sines", "o", 0), ("Taylor series", "s", 1)):
+    medians = at_kind["independent"][label]
+    ax.plot(list(medians), medians.values(), marker + "-", color=COLORS[color], label=label)
+ax.axhline(1, color=COLORS[6], linestyle=":", label="mean($V$)")
+ax.set(xscale="log", yscale="log", xlabel="number of features", ylabel="normalised error")
+ax.set_xticks([10, 100, 1000], ["10", "100", "1,000"])
+ax.set_yticks([0.1, 1], ["0.1", "1"])
+ax.minorticks_off()
+ax.legend()
 told = "; ".join(
-    f"{name} tokens, {label}: " + ", ".join(f"{e:.2g} with {F:,}" for F, e in of.items())
-    for name, both in list(at_kind.items())[:2]
-    for label, of in both.items()
+    f"{label}: " + ", ".join(f"{e:.2g} with {F:,}" for F, e in medians.items())
+    for label, medians in at_kind["independent"].items()
 )
 show(
     fig,
-    caption="Start at the lower curve and ask how many features the other one needs to come as low. Medians over new "
-    f"sixteen heads of {tokens:,} tokens of width 8.",
-    alt=f"Median normalised error against the number of features. {told}.",
+    caption="Start at the lower curve and ask how many features the other one needs to come as low. Medians over "
+    f"sixteen new heads of {tokens:,} independent tokens of width 8.",
+    alt=f"Median normalised error on independent tokens against the number of features. {told}.",
 )
 with fold("Every method and kind of attention"):
     columns = "independent", "aligned", "antibody, 1", "speech, 1"
@@ -566,6 +558,10 @@ with fold("Every method and kind of attention"):
     print("cosines: mean query minus mean key added to keys (exercise 3); Taylor: mean key")
     print("subtracted; neither changes exact attention; length 1: QK-norm, where 1,024 cosines and")
     print("sines win most draws on speech, but save no multiplications")
+    print(
+        "aligned: q = k. On both made-up kinds 1,024 cosines and sines at best draw level with the"
+    )
+    print("longest series, and then take several times the milliseconds of exact attention (below)")
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
@@ -598,9 +594,7 @@ with fold("Milliseconds"):
 
 # %% [markdown]
 # **On 2,048 made-up tokens of width 8, a Taylor series with fewer features beats 256 trigonometric features in most
-# draws, and needs no random numbers.** Four times as many trigonometric features at best draw level with the longest
-# series, and then take several times the milliseconds of exact attention. So we have found no attention on which they
-# are the method to use.
+# draws, and needs no random numbers.** So we have found no attention on which they are the method to use.
 #
 # To follow attention as it was learned, an estimate must be good where queries and keys are long and weights are small.
 # A mean of cosines is not: at given norms its error does not shrink with the weight, and it may be negative. How bad is
@@ -646,7 +640,7 @@ with fold("Three draws each of 32 and 128 directions"):
 # - The relative error of a weight is $\sqrt{2/m}\, \sinh(r^2/2)$. Look at $r^2$ before you choose features.
 # - Denominators may come near zero. Then the mean squared error of an output is infinite, so report medians.
 # - On these trained heads, 512 directions typically do worse than $\operatorname{mean}(V)$. On made-up tokens of width
-#   8 they are often better, but there a Taylor series is faster, and at least as accurate.
+#   8 they are often better, but there a Taylor series is at least as good.
 #
 # ## Where it breaks
 #

@@ -114,14 +114,11 @@ with fold("Four lengths of z"):
 #
 # A feature map has to treat $x$ and $y$ separately, which the exponential allows:
 # $e^{\omega^\top(x + y)} = e^{\omega^\top x}\, e^{\omega^\top y}$. So we draw directions $\omega_1, \dots, \omega_m$,
-# the rows of a matrix $W$ (m, d). Each feature map below takes one or two functions $f_1, \dots, f_l$ of every
-# projection $\omega_i^\top x$, and multiplies them by $h(x)/\sqrt m$, a factor without a direction. In both rows
-# $\varphi(x)^\top\varphi(y)$ has the mean $\mathrm{SM}(x, y)$, so it is an *unbiased* estimate:
+# the rows of a matrix $W$ (m, d), and take the *positive* features
 #
-# | features | $h(x)$ | $f_1, \dots, f_l$; $u = \omega_i^\top x$ | number of features |
-# |---|---|---|---|
-# | trigonometric (lesson 08) | $e^{\lVert x\rVert^2/2}$ | $\cos u$, $\sin u$ | $2m$ |
-# | *positive* | $e^{-\lVert x\rVert^2/2}$ | $e^u$ | $m$ |
+# $$\varphi(x) = \frac{e^{-\|x\|^2/2}}{\sqrt m}\, \bigl(e^{\omega_1^\top x}, \dots, e^{\omega_m^\top x}\bigr) .$$
+#
+# By the lemma $\varphi(x)^\top\varphi(y)$ has the mean $\mathrm{SM}(x, y)$, so it is an *unbiased* estimate.
 
 
 # %%
@@ -139,9 +136,10 @@ print("by hand and by the package, difference below 1e-12:", bool(gap < 1e-12))
 # **Positive features have a positive inner product, so all estimated weights are positive.** The output is therefore
 # again a weighted mean of the values, and it cannot leave their convex hull.
 #
-# > **Aside.** *Hyperbolic* features (`features.hyperbolic`) are positive features of the $2m$ directions
-# > $\pm\omega_i$, because $\mathbb{E}\, e^{\omega^\top z} = \mathbb{E} \cosh(\omega^\top z)$. The exercises compare
-# > them with the other two.
+# > **Aside.** In general a random feature map is $h(x)/\sqrt m$ times functions $f_1, \dots, f_l$ of each projection $u
+# > = \omega_i^\top x$; here $h(x) = e^{-\|x\|^2/2}$ and $f_1(u) = e^u$. *Hyperbolic* features (`features.hyperbolic`)
+# > have $f_2(u) = e^{-u}$ as well; they are unbiased, because $\mathbb{E}\, e^{\omega^\top z} = \mathbb{E}
+# > \cosh(\omega^\top z)$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 both = positive_by_hand(x, np.concatenate([W, -W]))
@@ -171,7 +169,7 @@ with fold("Hyperbolic features, by hand and their error"):
 # = \frac{\mathrm{SM}^2}{m} \bigl(e^{\|z\|^2} - 1\bigr) .$$
 #
 # Divided by $\mathrm{SM}^2$, the MSE is the *relative variance* of the estimate, and its square root is the *relative
-# error* of the weight. Beside that of cosines and sines (lesson 08):
+# error* of the weight. Here is the relative variance beside that of cosines and sines (lesson 08):
 #
 # $$\frac{\mathrm{MSE}^{\mathrm{trig}}}{\mathrm{SM}^2} = \frac2m \sinh^2\frac{\|x - y\|^2}{2}, \qquad
 # \frac{\mathrm{MSE}^+}{\mathrm{SM}^2} = \frac{e^{\|x + y\|^2} - 1}{m} .$$
@@ -273,6 +271,10 @@ with fold("Three lengths of z, and other directions"):
         low, within = (means < 1).mean(), (np.abs(np.log2(means)) < 1).mean()
         line = f"{square:4} {low:12.2f} {within:21.2f} {np.median(mse):28.4f}"
         print(f"{line} {10 * np.exp(square / 2):14.0f} {np.exp(square):9,.0f}")
+    print(
+        "At ‖z‖ = 3 one of 740 directions lies beyond z; with 10 e^{‖z‖²/2} of them some do, and a"
+    )
+    print("typical estimate is useful.")
     for square in (0.01, 1, 9):
         x = square**0.5 / 2 * np.eye(64)[:1]  # and y = x, in 64 dimensions with m = 64
         remaining = theory.orthogonal_positive_mse(x, x, 64) / theory.positive_mse(x, x, 64)
@@ -293,9 +295,8 @@ with fold("Three lengths of z, and other directions"):
 # **At large $\|z\|$ an experiment makes a bad estimate look good, because the terms that matter have not been
 # drawn.**
 #
-# How many directions are enough? The density of directions at $z$ is $e^{-\|z\|^2/2}$ times the density at 0. Of about
-# $10\, e^{\|z\|^2/2}$ directions one lies beyond $z$, and a typical estimate becomes useful; at $\|z\| = 3$ this is
-# 900. For the MSE to fall below that of the answer 0, it takes $e^{\|z\|^2}$ of them.
+# How many directions are enough? By section 3 it takes more than $e^{\|z\|^2} - 1$ of them for the MSE to fall below
+# that of the answer 0.
 #
 # So at large $\|z\|$ a single weight is out of reach for a few directions. But do we need single weights?
 #
@@ -306,9 +307,9 @@ with fold("Three lengths of z, and other directions"):
 # are wrong.**
 #
 # How much of their error do two weights have in common? Write the estimated weight of key $j$ as $1 + \eta_j$ times the
-# exact one, so that $\eta_j$ is its signed *deviation*. To first order, the estimated ratio of two weights is
-# $1 + \eta_1 - \eta_2$ times the exact one, so only the difference of the deviations matters. With one direction and
-# $z_j = x + y_j$, the lemma, with $z_1 + z_2$ in place of $z$, gives
+# exact one, so that $\eta_j$ is its signed *deviation*, whose root mean square is the relative error of section 3. To
+# first order, the estimated ratio of two weights is $1 + \eta_1 - \eta_2$ times the exact one, so only the difference
+# of the deviations matters. With one direction and $z_j = x + y_j$, the lemma, with $z_1 + z_2$ in place of $z$, gives
 #
 # $$\begin{aligned}
 # (1 + \eta_1)(1 + \eta_2) &= e^{\omega^\top(z_1 + z_2)}\, e^{-(\|z_1\|^2 + \|z_2\|^2)/2} , \\
@@ -370,14 +371,11 @@ with fold("Both pairs of keys"):
 #
 # ## 6. Positive features on trained heads
 #
-# We take trained heads as they are: those of the *decoder* of lesson 16 ($L = 32$ tokens), of the *antibody* model
-# ($122$) and of the *speech* model ($1{,}500$). We give a head only $L/8$ features, so that they take at most half of
-# the multiplications of exact attention.
-#
-# The task can be made easier at no cost. Adding one vector to all keys changes no weight of exact attention, because
-# every score of a query then changes by the same number. We may not move the queries, but we may move the keys by any
-# vector, so we subtract both the mean query and the mean key from all keys. This centres $x + y$ at zero and makes it
-# shorter. The picture shows one row of weights of an antibody head, before and after this shift, with 64 features.
+# We begin with one head of the antibody model. Its task can be made easier at no cost. Adding one vector to all keys
+# changes no weight of exact attention, because every score of a query then changes by the same number. (Moving the
+# queries would change each score by another.) So we subtract both the mean query and the mean key from all keys. This
+# centres $x + y$ at zero and makes it shorter. The picture shows one row of weights, before and after this shift, with
+# 64 features.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 # q, k and v (heads, inputs, L, d) of each kind, and the mean query and mean key to subtract
@@ -462,6 +460,10 @@ with fold("How long x + y is, the rows of this head, and which mean each method 
 # %% [markdown]
 # No weight is negative, and after the shift less of the weight is on wrong keys. But the heaviest keys still get far
 # too little.
+#
+# Now take heads of the *decoder* of lesson 16 ($L = 32$ tokens), of the *antibody* model ($122$) and of the *speech*
+# model ($1{,}500$), with only $L/8$ features, 4, 15 or 187, so that they take at most half of the multiplications of
+# exact attention.
 #
 # **Before you run this:** with $L/8$ positive features and shifted keys, will the median normalised error of the output
 # be of the order of 0.01, of 1, or of 100 and more as with cosines? Remember what kind of mean the output is.
@@ -587,7 +589,7 @@ window = np.concatenate([at["window + mean key"] for at in results.values()])
 show(
     fig,
     caption="In each row a mark is one head. Squares to the left of the dotted line are heads on which positive features "
-    "beat mean(V). Notice how far to the right the crosses are. Taylor features (lesson 08) always number $d + 1$.",
+    "beat mean(V). Notice how far to the right the crosses are.",
     alt="Normalised error of the output for three kinds of trained heads, one mark for each head and method, with L/8 "
     f"features. On the {positive.size} heads the errors of cosines and sines are {waves.min():.2g} to {waves.max():.2g}, "
     f"those of positive features with shifted keys {positive.min():.2f} to {positive.max():.2f}, {(positive < 1).sum()} "
@@ -654,7 +656,8 @@ with fold("Milliseconds"):
 
 # %% [markdown]
 # **At the same cost, a window with one mean key for all other keys follows attention more closely than positive
-# features, on all three kinds of head.** In our code the window takes more milliseconds.
+# features, on all three kinds of head.** In our code the window takes more milliseconds. (The Taylor features, always
+# $d + 1$ of them, are closer as well on the antibody and speech heads.)
 #
 # Lesson 14 returns to windows. First we ask what a few features do to a whole model.
 #

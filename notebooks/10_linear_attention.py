@@ -96,21 +96,19 @@ print(f"keys first, weights in full and attention.linear_attention agree to 1e-1
 # The positive features of lesson 09 first need the projections $\omega^\top q$ and $\omega^\top k$ on $m$ directions,
 # which add to the cost. The table gives the counts for $L = S$ and $F = m$. Look at the powers of $L$:
 #
-# | attention | multiplications | exponentials | numbers held in memory |
-# |---|---|---|---|
-# | exact | $L^2 (d + e)$ | $L^2$ | $L^2$ |
-# | exact, in blocks of $b$ | $L^2 (d + e)$ | $L^2$ | $L e + b^2$ |
-# | linear, $m$ positive features, $b$ rows at a time | $2 L\, m (d + e)$ | $2 L m$ | $L e + m e + b m$ |
+# | attention | multiplications |
+# |---|---|
+# | exact | $L^2 (d + e)$ |
+# | linear, $m$ positive features | $2 L\, m (d + e)$ |
 #
 # "Linear in the length" says nothing about short texts. With $m$ features a token takes $2m(d + e)$ multiplications, as
 # many as exact attention spends on comparing a query with $2m$ keys and adding up their values. **Without a causal
 # mask, exact and linear attention take the same number of multiplications at $L = 2m$.** With a causal mask exact
-# attention has half as many pairs, while features cost as much as before (without the products inside chunks, lesson
-# 12), so the counts cross at $L = 4m$. For shorter sequences features save nothing.
+# attention has half as many pairs, so the counts cross at about $L = 4m$. For shorter sequences features save nothing.
 #
-# Is memory another reason to use features? Where a long text is written token by token, yes, because exact attention
-# then keeps all earlier keys and values (lesson 12). Where all queries are known at once, no: exact attention can go
-# through the keys in blocks, as *FlashAttention* does. There features offer linear time.
+# Is memory another reason to use features? Where a text is written token by token, yes (lesson 12). Where all queries
+# are known at once, no: exact attention can go through the keys in blocks, as *FlashAttention* does. There features
+# offer linear time.
 #
 # Do measured times follow the counts? Let us try $d = e = 64$ and $m = 256$ orthogonal directions.
 
@@ -145,7 +143,11 @@ for length in lengths:
         task = partial(method, q, k, v)
         times[name].append(1e3 * min(repeat(task, number=1, repeat=runs, timer=process_time)))
         memory[name].append(peak(task, q) / 2**20)  # MiB
-with fold("Milliseconds of all five programs"):
+with fold("Milliseconds of all five programs, and what they count and hold"):
+    print(
+        "exponentials: L² exact, 2 L m linear; numbers held: L² exact in full, L e + b² exact in blocks"
+    )
+    print("of b, L e + m e + b m linear with b rows at a time")
     print("milliseconds at L = " + "".join(f"{length:8,}" for length in lengths))
     for name, row in times.items():
         print(f"{name:20}" + "".join(f"{value:8.2f}" for value in row))
@@ -192,8 +194,8 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# They take equally long at $L = 2m = 512$. On this machine the measured times cross near there, and with a causal mask
-# near $L = 1{,}024$.
+# They take equally long at $L = 2m = 512$. On this machine the measured times of linear attention and of exact
+# attention in blocks cross near there, those of exact attention in full somewhat later.
 
 # %% [markdown]
 # At $L = 4{,}096$ the counts differ by a factor of $L/2m = 8$, and so, roughly, do the times. Where they cross depends
@@ -206,11 +208,9 @@ show(
 # Nothing in section 1 required $\varphi$ to approximate softmax. Any feature map will do as long as denominators stay
 # away from zero, and there are maps that need no random numbers:
 #
-# - `features.elu_plus_one`: *elu + 1* is $x + 1$ for $x > 0$ and $e^x$ otherwise, applied to each coordinate, so that
-#   $F = d$;
-# - `features.relu`: *ReLU* is $\max(x, 0)$, again with $F = d$;
-# - *Taylor features* (lesson 02), in `attention.taylor_attention`. A pair with the score $t = q^\top k/\sqrt d$ has the
-#   weight $1 + t$ at degree 1, and $1 + t + t^2/2$ at degree 2.
+# - *elu + 1* (`features.elu_plus_one`): $x + 1$ for $x > 0$ and $e^x$ otherwise, in each coordinate;
+# - *ReLU* (`features.relu`): $\max(x, 0)$ in each coordinate;
+# - *Taylor features* (lesson 02): a pair with the score $t = q^\top k/\sqrt d$ has the weight $1 + t$ at degree 1.
 #
 # Only the Taylor features approximate softmax, and only where all $t$ are small. The other two maps define *other
 # kernels*, with which a model can be trained from the start, as in lesson 16. But what happens if we put them into a
@@ -333,12 +333,11 @@ with fold("Milliseconds for one speech head"):
         print(f"{name}: {1000 * took:.1f}", end="  ")
 
 # %% [markdown] tags=["answer"]
-# It is closer to 1, on every kind of head.
+# It is closer to 1, in each column.
 
 # %% [markdown]
 # **In these heads, trained with softmax, elu + 1 is little better than the mean of all values.** Positive features,
-# which try to be softmax, are no better. At the same number of multiplications a window with cluster centres (lesson
-# 14) has a smaller median error on every kind of head.
+# which try to be softmax, are no better.
 #
 # Why does elu + 1 fail? Perhaps its $F$ features are too few.
 #
@@ -360,8 +359,8 @@ with fold("Milliseconds for one speech head"):
 # %% [markdown]
 # Is low rank the reason why elu + 1 fails on the antibody heads? The best that a given rank allows, in least squares,
 # is the truncated *singular value decomposition*. Because it is computed from $A$ itself, it is not a method, but it
-# shows what could be achieved. We compare it with elu + 1 and with 32 positive features, first with random directions
-# and then with the same directions after training on another antibody (lesson 15).
+# shows what could be achieved. We compare it with elu + 1 and with 32 positive features, of random and of trained
+# directions (lesson 15).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 q, k, W, _ = data.trained_features()["antibody"]  # shifted keys; W random, and trained (lesson 15)
@@ -407,10 +406,10 @@ with fold("Rank and error of every matrix, on one head and on all six"):
         print(f"{name:16} {rank:5} {error[0]:20.3f} {six:>20}")
 
 # %% [markdown]
-# On each of the six heads some matrix of rank 32 has an error of 0.01 at most, whereas elu + 1, with rank 64, is hardly
-# better than equal weights. **The rank is an upper limit and not a promise: on these heads rank 32 would be enough, and
-# elu + 1 fails with rank 64.** On the head in the picture it shows no stripe, random directions find some and add false
-# ones, and trained directions come closer. So features have to suit the head.
+# On each of the six heads some matrix of rank 32 has a normalised error of 0.01 at most, whereas elu + 1, with rank 64,
+# has nearly 1. **The rank is an upper limit and not a promise: on these heads rank 32 would be enough, and elu + 1
+# fails with rank 64.** On the head in the picture it shows no stripe, random directions find some and add false ones,
+# and trained directions come closer. So features have to suit the head.
 #
 # Before the writer gets some, one practical question is left: what if some of the keys are not real?
 #
@@ -441,7 +440,7 @@ print(f"mean output, mask on V alone: {only_v.mean():.3f}; with key_mask: {both.
 # a mask yourself, test it for *padding invariance*: the output for a padded sequence must equal the output for the
 # sequence alone, whatever the padding contains.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 junk_k, junk_v = np.where(seen, k.T, 1e30).T, np.where(seen, v.T, np.nan).T
 positive = partial(attention.favor_attention, W=projections.orthogonal(rng, 64, 16))
 changes = []  # the package replaces the padding by zeros: 0 times NaN would be NaN
@@ -536,4 +535,4 @@ with fold("The mean of the values, Taylor features, and letters counted"):
 # - [Alman & Song (2023)](references.md#alman-2023). For arbitrary queries and keys, fast and accurate attention
 #   probably does not exist.
 # - [Eckart & Young (1936)](references.md#eckart-1936). The best approximation of a given rank.
-# - A crossover on a GPU, at about $18\, d \ln d$ tokens: huggingface/transformers, issue 7675.
+# - huggingface/transformers, issue 7675. On a GPU the times crossed at about $18\, d \ln d$ tokens.

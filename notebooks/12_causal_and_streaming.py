@@ -24,7 +24,7 @@ from performer_course.backend import get_backend, synchronize, to_host, to_like
 from performer_course.teaching import drawings, writer
 from performer_course.teaching.figures import COLORS, compared, fold, gram, show, trend
 
-xp = get_backend()
+xp = get_backend()  # NumPy, or CuPy on a GPU
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -82,11 +82,10 @@ print(f"difference from the masked table {difference(by_mask, by_prefix, package
 # number, which takes less memory, the masked table or all the prefix sums?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-long, F, width, C = 65_536, 256, 64, 128
+long, F, width = 65_536, 256, 64
 prefix = F * (width + 1)  # numbers
 print(f"masked table, L², MiB in float32:     {4 * long**2 / 2**20:10,.0f}")
 print(f"all prefix sums, L F (e + 1):         {4 * long * prefix / 2**20:10,.0f}")
-print(f"one prefix sum, one 128 × 128 table:  {4 * (prefix + C**2) / 2**20:10,.2f}")
 
 # %% [markdown] tags=["answer"]
 # All the prefix sums take less memory, a quarter of the masked table, because $F(e + 1)$ is about $L/4$.
@@ -198,6 +197,7 @@ with fold("What chunks store for the gradients, and a second pass that stores no
     print(
         f"a prefix sum and a 128 × 128 table per chunk of 128 tokens: {4 * stored / 2**20:.1f} MiB"
     )
+    print(f"one prefix sum and one such table: {4 * (prefix + 128**2) / 2**20:.2f} MiB")
     print("A loop over tokens, differentiated automatically, stores every P_i (section 1).")
     print(
         "Or compute the sums again. Let g_i be the gradient of the loss with respect to φ(q_i)ᵀ P_i."
@@ -215,10 +215,8 @@ with fold("What chunks store for the gradients, and a second pass that stores no
 #
 # ## 4. A stable state in three arrays
 #
-# Up to a constant that cancels, the positive features of a key are $e^{h_f}$, with $h_f = \omega_f^\top k' - \tfrac12
-# \|k'\|^2$ and $k' = k\, d^{-1/4}$. For long keys they leave the range of float32, so, as in lesson 11, the state
-# (`State` in the package) holds for each feature the maximum over the keys so far, and two sums relative to this
-# maximum:
+# For each feature $f$, lesson 11 kept the maximum over the keys and two sums relative to it. Over the keys so far,
+# these three arrays are the *state* (`State` in the package). With the logarithm $h_{jf}$ of feature $f$ of key $j$,
 #
 # $$c_f = \max_j h_{jf}, \qquad z_f = \sum_j e^{h_{jf} - c_f} \ge 1, \qquad
 # S_f = \sum_j e^{h_{jf} - c_f}\, v_j .$$
@@ -231,8 +229,6 @@ with fold("What chunks store for the gradients, and a second pass that stores no
 # A single key also has a state: $c = h$, all $z_f = 1$, and all $S_f = v$. To *absorb* a key is to merge its state with
 # the one before it.
 #
-# A query reads feature $f$ with the weight $e^{a_f - \max a}$, where $a_f = \omega_f^\top q' + c_f$. The largest weight
-# is 1, and its $z_f$ is at least 1, so the denominator is at least 1.
 
 
 # %%
@@ -243,6 +239,7 @@ def merge(a, b):
     return c, of_a * a[1] + of_b * b[1], of_a[:, None] * a[2] + of_b[:, None] * b[2]
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def one(key, value, W):
     """The state of one key (d,) and its value (e,)."""
     key = key * key.shape[-1] ** -0.25
@@ -258,7 +255,6 @@ def read(state, query, W):
     return (weight @ S) / xp.vecdot(weight, z)
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
 state = one(k[0, ...], v[0, ...], W)
 rows = [read(state, q[0, ...], W)]
 for i in range(1, L):
@@ -291,7 +287,7 @@ print(f"rows of follow: difference from favor_attention {difference(favor, rows)
 
 # %% [markdown]
 # **States merge by a maximum, a rescaling and an addition, so a text may be cut anywhere and joined in any order.**
-# Lesson 19 shares a text among several machines in this way. First, a mistake that looks like a remedy.
+# Lesson 19 shares a text among several machines in this way. Now a mistake that looks like a remedy.
 #
 # ## 5. An information leak from the future
 #
@@ -344,6 +340,9 @@ for draw in range(20):
         if name == "maximum of ωᵀk', ε = 1e-6":
             means = np.cumsum(value, axis=0)[:-1] / np.arange(1, 64)[:, None]
             to_mean.append(np.abs(rows[3] - means).max())
+named = "maximum of ωᵀk', ε = 1e-6", "favor_attention"
+for name, x in zip(named, (np.median(changes[name], axis=0)[2] for name in named), strict=True):
+    print(f"{name}: an earlier row changes by {'less than 1e-5' if x < 1e-5 else f'{x:.2f}'}")
 with fold("Largest changes of an earlier row, for five programs and four last keys"):
     print("largest change of an earlier row, median of 20 draws")
     print(f"{'the last key has':26}" + "".join(f"{f'norm {n}':>13}" for n in (10, 30, 200)), end="")
@@ -378,7 +377,7 @@ with fold("Largest changes of an earlier row, for five programs and four last ke
 #
 # Exact attention stores the keys and values of all tokens so far, the *KV cache*. After the prompt the model decodes
 # one token per step. What does a step cost after $n$ tokens? The cache holds $n (d + e)$ numbers, and a step takes as
-# many multiplications. The state has $m (e + 2)$ numbers, for $S$, $z$ and $c$.
+# many multiplications. The state has $m (e + 2)$ numbers, for $S$, $z$ and $c$, beside a $W$ that all texts share.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.state_and_cache()
@@ -505,7 +504,7 @@ def recalls(rng, n, betas=(16, 16), d=16, e=8):
     """Answers of a sum, two states, waves and a cache for n values, and the values: (6, n, e)."""
     k, v = rng.normal(size=(n, d)), xp.asarray(rng.normal(size=(n, e)))
     k = xp.asarray(k / np.linalg.norm(k, axis=1, keepdims=True))
-    output = [k @ (xp.matrix_transpose(k) @ v) * (d / (n + d - 1))]
+    output = [k @ (xp.matrix_transpose(k) @ v)]
     for m, beta in zip((256, 4096), betas, strict=True):
         W, x = to_like(projections.orthogonal(rng, m, d), k), k * float(beta * d**0.5) ** 0.5
         state = attention.absorb(attention.init_state(x, v, W), x, v, W)  # xᵀx'/√d = β kᵀk'
@@ -549,32 +548,30 @@ given, errors = judged(outputs(9, 30, 6 * [(16, 16)])), judged(outputs(9, 30, be
 errors[0, ..., 1:3] = errors[1, ..., 1:3]
 errors = errors[0]  # (6 counts, 30 draws, 5): the states with their best β and factor
 fig, ax = plt.subplots(figsize=(11, 4.8))
-curves = (
-    (0, "D", "sum of $k\\,v^\\top$, 128 numbers"),
-    (2, "^", "state, $m = 4096$: 40,960 numbers"),
-    (3, "v", "4,096 waves: 32,768 numbers"),
-    (4, "o", "cache, $24\\,n$ numbers"),
-)
-for (i, marker, label), color in zip(curves, (3, 2, 4, 0), strict=True):
-    low, high = np.quantile(errors[:, :, i], (0.25, 0.75), axis=1)
+for of, style, color, label in (
+    (given[0][:, :, 0], "D-", 3, "sum of $k\\,v^\\top$, 128 numbers"),
+    (errors[:, :, 2], "^-", 2, "state, $m = 4096$: 40,960 numbers"),
+    (errors[:, :, 4], "o-", 0, "cache, $24\\,n$ numbers"),
+):
+    low, high = np.quantile(of, (0.25, 0.75), axis=1)
     ax.fill_between(counts, low, high, color=COLORS[color], alpha=0.2)
-    ax.plot(counts, errors[:, :, i].mean(axis=1), f"{marker}-", color=COLORS[color], label=label)
-line = [theory.scaled_recall(int(n), 16) for n in counts]
-ax.plot(counts, line, color=COLORS[3], linestyle=":", label="$(n - 1)/(n + d - 1)$")
+    ax.plot(counts, of.mean(axis=1), style, color=COLORS[color], label=label)
+line = [theory.additive_recall(int(n), 16) for n in counts]
+ax.plot(counts, line, color=COLORS[3], linestyle=":", label="$(n - 1)/d$")
 ax.axhline(1, color=COLORS[6], linestyle="--", label="baseline: answer 0")
 ax.set(xscale="log", xlabel="keys held, $n$", ylabel="relative squared error of recall")
+ax.set(ylim=(-0.05, 2))
 ax.set_xticks(counts, counts)
 ax.minorticks_off()
 ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-means = errors.mean(axis=1)
+means, plain = errors.mean(axis=1), given[0].mean(axis=1)[:, 0]
 show(
     fig,
-    caption="The cache stays at the bottom, and the waves stay near it; the sum and the state climb towards the "
-    "dashed baseline, even with the best factor.",
+    caption="The sum leaves the figure soon. A state of 4,096 positive features climbs more slowly, and the cache, read "
+    "with sharp weights, stays at the bottom.",
     alt="Relative squared error of recall against the number of keys, in 16 dimensions, means of 30 draws with "
-    "quartiles; the state has its best β and factor. From 8 to 256 keys the sum "
-    f"{trend(means[:, 0])} from {means[0, 0]:.2f} to {means[-1, 0]:.2f}, the state to {means[-1, 2]:.2f}, "
-    f"the 4,096 waves to {means[-1, 3]:.2f}; the cache stays {compared(means[:, 4], 0.01)} 0.01.",
+    f"quartiles; the state has its best factor. From 8 to 256 keys the sum {trend(plain)} from {plain[0]:.2f} "
+    f"to {plain[-1]:.1f}, the state to {means[-1, 2]:.2f}; the cache stays {compared(means[:, 4], 0.01)} 0.01.",
 )
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -585,7 +582,11 @@ with fold("Errors of recall as they are, with the best factor, and with the best
         f"numbers for 128 keys and values of 8 entries: cache {128 * 24:,}, state of 4,096 features"
     )
     print(f"{4096 * 10:,}, {4096 * 10 / (128 * 24):.0f} times as many")
-    print("best factor of the sum: d / (n + d - 1)")
+    print("best factor of the sum: d / (n + d - 1), which leaves the error (n - 1) / (n + d - 1)")
+    print(
+        "β multiplies the logits k_jᵀk_i of states and cache (for the cache 16); waves are cosines and"
+    )
+    print("sines, exact where the query is the key (lesson 21)")
     print(f"{'sum k vᵀ,':>17}{'state, 256 features:':>25}{'state, 4,096 features:':>27}")
     print("keys best factor" + 2 * "   β = 16, factor, best β   " + "4096 waves  cache")
     for n, (as_is, scaled), tuned, of in zip(
@@ -594,8 +595,8 @@ with fold("Errors of recall as they are, with the best factor, and with the best
         states = "".join(
             f"{as_is[i]:9.2f}{scaled[i]:8.2f}{tuned[i]:6.2f} ({of[i - 1]:2d})" for i in (1, 2)
         )
-        print(f"{n:4d} {as_is[0]:11.2f}{states}{as_is[3]:12.2f}{as_is[4]:7.2f}")
-with fold("Why a state of positive features recalls no better: the weight of the right key"):
+        print(f"{n:4d} {scaled[0]:11.2f}{states}{as_is[3]:12.2f}{as_is[4]:7.2f}")
+with fold("Why a state of positive features forgets, too: the weight of the right key"):
     print("β = 16; weight of the right key, mean over 128 keys")
     x = np.random.default_rng(17).normal(size=(128, 16))
     x = xp.asarray(8 * x / np.linalg.norm(x, axis=1, keepdims=True))  # xᵀx'/√d = 16 kᵀk'
@@ -620,10 +621,9 @@ with fold("Why a state of positive features recalls no better: the weight of the
 # From 18 on, because the error is $(n - 1)/16$, which is 1 at 17 keys.
 
 # %% [markdown]
-# A factor helps a little: multiplied by the best one, the answer has the error $(n-1)/(n + d - 1)$, which is below 1,
-# but near 1 for many keys. And the error of a state of 4,096 positive features climbs as well, though with 128 keys and
-# values of 8 numbers it is 13 times as large as the cache. **The more random facts are added to a state of fixed size,
-# the worse it recalls each of them.** (Here as many waves, exact where the query is the key, do far better; lesson 21.)
+# **The more random facts are added to a state of fixed size, the worse it recalls each of them.** That holds for the
+# state of positive features as well, though with 128 keys and values of 8 numbers that state is 13 times as large as
+# the cache.
 #
 # To look up single facts among few keys, use a cache; use a state when a text takes far more memory and only its gist
 # is needed. And our writer? Does it write the same from a state?
@@ -636,7 +636,7 @@ with fold("Why a state of positive features recalls no better: the weight of the
 
 
 # %%
-def from_states(q, k, v, layer, *, causal, key_mask):  # states, absorbed, W_16: in the next cell
+def from_states(q, k, v, layer, *, causal, key_mask):  # states, absorbed, W_16: in a folded cell
     block, rows = layer["block"], np.zeros_like(v)
     new = slice(absorbed[block], None)  # one character, and at first those of the prompt
     states[block], rows[:, new] = attention.follow(

@@ -52,7 +52,7 @@ def layer_norm(x, gain, shift):
     return gain * x / np.sqrt((x**2).mean() + 1e-5) + shift
 
 
-def phi(x, W):  # positive features of each head, (heads, d) to (heads, m); 1/√m cancels
+def phi(x, W):  # positive features of each head, (heads, d) to (heads, m), without a maximum
     x = x * D**-0.25
     return np.exp(x @ W.T - (x**2).sum(axis=1, keepdims=True) / 2)
 
@@ -232,9 +232,9 @@ with fold("Each head: effective number of keys, and weight on the last eight cha
 
 # %% [markdown]
 # **In the first block of the writer, heads that were trained with features spread their weight over about ten
-# characters, where exact attention picks about three.** The state is a sum that never forgets. Neither does a cache,
-# but in this block the sharp kernel of exact attention ignores most of what is old, and one that features have blunted
-# cannot.
+# characters, where exact attention picks about three.** The state is a sum that never forgets: its weights fade only as
+# far as queries and keys, which know the positions, make them. Neither does a cache forget, but in this block the sharp
+# kernel of exact attention ignores most of what is old, and one that features have blunted cannot.
 #
 # ## 4. One line for forgetting
 #
@@ -269,7 +269,7 @@ def forgetting_step(q, k, v, a, state):  # all heads; ELU + 1 (lesson 10) instea
     return sums[:, :D] / sums[:, D:]
 
 
-# forgetting, folded above, does the same for all tokens at once
+# `forgetting`, in the folded cell before, does the same for all tokens at once
 forgetful = writer.load("ELU + 1, forgets")
 a = np.logaddexp(0, forgetful["decay"])  # (blocks, heads)
 for rate in a[1]:
@@ -283,14 +283,14 @@ print(writer.write(forgetful, forgetting))
 # %% [markdown]
 # By this number the writer that forgets is as good as exact attention, and its features are the plainest, ELU + 1
 # (lesson 10). Is the comparison fair? Exact attention can also favour recent tokens, by subtracting $a(i - j)$ from its
-# logits (Press et al., 2022). So we trained five writers, each twice, and each at the best of three learning rates.
+# logits (Press et al., 2022). So we trained five writers, each twice.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with open(data.FOLDER / "writer.csv", encoding="utf-8", newline="") as file:
     record = list(csv.DictReader(file))
 with open(data.FOLDER / "writer_rates.csv", encoding="utf-8", newline="") as file:
     rates = list(csv.DictReader(file))
-print("bits per character of the third novel, two trainings each")
+print("bits per character, third novel, two trainings, best of three rates")
 for way, name in {
     "softmax": "exact attention",
     "softmax, distance": "exact attention, distance penalty",
@@ -334,7 +334,7 @@ with fold(
 # penalty or without.** So the Performer has caught up, and its memory does not grow.
 #
 # But this writer needs only the last few characters of what it reads. Exact attention to the last 16 alone is about as
-# good, and counts after six letters need fewer bits than any of these writers. So what does the state buy?
+# good. So what does the state buy?
 #
 # ## 5. What it costs
 #
@@ -385,7 +385,7 @@ for name, run in times.items():
 # It takes less than a minute. The function below is `forgetting` again, for JAX, a library that derives gradients. The
 # pieces are a quarter as long as those of the writers above, and there are a fifth as many steps.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 SHORT, HAS_JAX = 64, find_spec("jax") is not None
 if HAS_JAX:
     import jax
@@ -393,10 +393,11 @@ if HAS_JAX:
 
     from performer_course.teaching import training
 else:
-    print("This cell and the next one need JAX, which a web browser does not have.")
+    print("The cells of this section need JAX, which a web browser does not have.")
     print("To train, install the course on a machine of your own, and run this lesson there.")
 
 
+# %%
 def forgets(q, k, v, layer, **_):
     a = jax.nn.softplus(layer["decay"])[:, None, None]
     A = features.elu_plus_one(q) @ features.elu_plus_one(k).mT * jnp.exp(-a * AGO[:SHORT, :SHORT])
@@ -409,6 +410,7 @@ def loss(params, pieces):  # the mean of −ln P of each next character
     return -jnp.take_along_axis(log_p, pieces[:, 1:, None], axis=-1).mean()
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 start = transformer.init(np.random.default_rng(6), writer.config())
 start = {name: a.astype(np.float32) for name, a in start.items() if name != "W"}
 start["decay"] = np.zeros((DEPTH, HEADS), dtype=np.float32)

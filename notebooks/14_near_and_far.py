@@ -135,9 +135,7 @@ with fold("Every kind of head, and how its heads are averaged"):
     each = " ".join(f"{x:.2f}" for x in weight["antibody"][:, 0, 24])
     print(f"the nearest quarter on antibody heads 0 to 5: {each}")
     print(f"the decoder is that of lesson 16 after {12_000:,} steps of training")
-    print(
-        "the aside, after Greengard and Strain (1991): the second factor takes very many features,"
-    )
+    print("fast Gauss transform (Further reading): the second factor takes very many features,")
     print(f"Taylor features up to degree 2 at d = 64, for each centre: {66 * 65 // 2:,}")
 
 # %% [markdown] tags=["answer"]
@@ -227,8 +225,6 @@ with fold("Every head on each of its texts, and zeros outside a band"):
 # $\operatorname{mean}(V)$ is about the variance of one.
 
 # %% [markdown]
-# In all decoder cases the window is better than the mean. On four of the six antibody heads and on one of the two
-# speech heads it is worse.
 #
 # **A window alone can be worse than $\operatorname{mean}(V)$, because a query must spend its whole weight on the keys
 # in the window.** So a window lacks any account of the keys outside it. Can we give it one without computing them
@@ -289,8 +285,8 @@ own = ((k[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)  # the nearest ce
 representatives = {"mean key": mean_key, "31 centres": centres[own]}
 scores = {"exact": q @ k.T / 8} | {name: q @ c.T / 8 for name, c in representatives.items()}
 total = {name: (np.exp(t) * far).sum(axis=1) for name, t in scores.items()}
+print("with the mean key a lower error than the window alone:", ", ".join(lower))
 with fold("The errors with a mean key, all texts of the decoder, and the far weights"):
-    print("with the mean key a lower error than the window alone:", ", ".join(lower))
     print("window and mean key   median  lowest highest  below 1")
     for kind, x in with_mean_key.items():
         cells = (
@@ -485,7 +481,8 @@ best = {kind: min(of, key=of.get) for kind, of in typical.items()}
 show(
     fig,
     caption="A mark is one head on one text, a bar its six starts or draws, a square a method without a window. "
-    "See which marks are left of the dotted line, where a method is better than mean(V).",
+    "See which marks are left of the dotted line, where a method is better than mean(V). (One more rival, clustered "
+    "queries, is in the fold.)",
     alt="Normalised errors of five methods at the same cost, a dot for each head and text, logarithmic, for three "
     "kinds of heads. The smallest median: "
     + "; ".join(
@@ -527,6 +524,9 @@ with fold("Every method and kind of head, what each costs, and the starts of k-m
         cells = (f"{CARDS[k][0][w][0]}: {(middle[k][w] < middle[k]['window']).sum()}" for k in of)
         print(f"{w:26}" + "".join(f"{cell:>27}" for cell in cells))
     below("window + mean key", "window + features")
+    print(
+        "centres do better than the mean key on the five encoder heads that attend least locally:"
+    )
     below("window + centres", "window + mean key")
     below("half the window + mean key", "window + features")
     by_head = (
@@ -555,10 +555,9 @@ with fold("Every method and kind of head, what each costs, and the starts of k-m
 # The mean key, and in every single case. On these heads its bias does less harm than the variance of so few features.
 
 # %% [markdown]
-# **At the same cost a window with a mean key beats one with drawn features in all 46 cases.** No summary is always
-# best: centres do better on the five encoder heads that attend least locally, and on the decoder, where a quarter of
-# the work buys only four keys, a mean key in place of the fourth more often harms than helps. But the crude summary
-# beats features in every case. Is there a head on which it fails?
+# **At the same cost a window with a mean key beats one with drawn features in all 46 cases.** (On the decoder, where a
+# quarter of the work buys only four keys, a mean key in place of the fourth more often harms than helps.) Is there a
+# head on which the mean key fails?
 
 # %% [markdown]
 # ## 5. Sink tokens
@@ -801,8 +800,7 @@ with fold("Every width, and a mean key"):
 # - If you remember one method for a head, let it be a window and one mean key in the same denominator, with the first
 #   few keys exact if the head puts weight on them. In a whole model, measure before you keep the mean key.
 # - A window alone forces every query to take what is nearby, which can be worse than $\operatorname{mean}(V)$.
-# - Added to the same window, one mean key helped in all 46 cases. At the same cost drawn features do worse in all 46,
-#   and centres do better on the five encoder heads that attend least locally.
+# - Added to the same window, one mean key helped in all 46 cases. At the same cost drawn features do worse in all 46.
 # - If a head puts weight on sink tokens, keep these exact. A mean key does not replace them.
 # - Count multiplications, then time the method: centres can save the first and not the second.
 #

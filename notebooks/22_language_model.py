@@ -70,7 +70,7 @@ def mean_se(x):
 # The model has 30 *blocks*, each with multi-head attention and a feed-forward network, on vectors of width 576. We call
 # the attention of a block a *layer*, and number the layers from 0 to 29. The nine query heads of a layer share three
 # key heads, three query heads to each: *grouped-query attention* (Ainslie et al., 2023). Each key head also has the
-# values, so the KV cache is a third as large. (Lesson 07 explains what else such a block has, among it the rotation of
+# values, so the KV cache is a third as large. (Lesson 07 explains what else such a block has, including the rotation of
 # queries and keys by their position.)
 #
 # How much work is attention? Count the multiplications for one token:
@@ -104,8 +104,8 @@ with fold("Four lengths"):
 
 # %% [markdown]
 # **In this model attention takes about a fifth of a token's multiplications after a thousand tokens, and two thirds
-# after eight thousand.** At 8,192 tokens, the longest text that the model is made for, its cache takes almost four
-# times as much memory as its file. So on long texts there is much to save. What would be lost?
+# after eight thousand.** At 8,192 tokens, the longest text that the model is made for, its cache takes 377 MB in single
+# precision. So on long texts there is much to save. What would be lost?
 #
 # ## 2. What its heads attend to
 #
@@ -134,7 +134,7 @@ bands = {"0 to 2": slice(0, 3), "3 to 11": slice(3, 12), "12 to 29": slice(12, 3
 show(
     fig,
     caption="Each mark is the median of a layer's nine heads. Compare three bands of layers: where does the first "
-    "token get most of the weight, and where do distant tokens?",
+    "token get much of the weight, and where do distant tokens?",
     alt="Median fraction of the weight by layer. "
     + "; ".join(
         f"layers {band}: "
@@ -168,8 +168,8 @@ with fold("Short values, and where they are"):
 # weighted mean of the other values.
 
 # %% [markdown]
-# In layers 3 to 10 the short values belong to common tokens, such as spaces, commas and some occurrences of "the", and
-# many of these tokens are far back.
+# In layers 3 to 10 much of the weight is on short values, those of common tokens, such as spaces, commas and some
+# occurrences of "the", and many of these tokens are far back.
 #
 # **This model has two kinds of sinks: the first token from layer 12 on, and common tokens with short values, such as
 # spaces, in layers 3 to 10.** So it depends on tokens that a window drops. Can the methods of this course keep them?
@@ -189,9 +189,12 @@ sizes = {
     name: np.quantile([r[name] for r in ANATOMY], [0.1, 0.5, 0.9])
     for name in ("exponent", "centred")
 }
-for name, (low, median, high) in sizes.items():
-    print(f"‖z‖², {name:9} {median:.0f} ({low:.0f} to {high:.0f}): e^‖z‖² = {np.exp(median):.1e}")
-with fold("Four heads, and the whole model"):
+shifted = sizes["centred"][1]
+print(f"median head: ‖z‖² = {shifted:.0f}, e^‖z‖² = {np.exp(shifted):.1e}")
+with fold("With and without the shift, four heads, and the whole model"):
+    for name, (low, median, high) in zip(("as it is", "shifted"), sizes.values(), strict=True):
+        print(f"‖z‖² {name}, median head: {median:.0f}, e^‖z‖² = {np.exp(median):.1e}; ", end="")
+        print(f"nine heads in ten above {low:.0f}, one in ten above {high:.0f}")
     W = projections.orthogonal(np.random.default_rng(22), 256, 64)
     for name, *head in zip(names, q, k, v, strict=True):
         exact = attention.softmax_attention(*head, causal=True)
@@ -237,9 +240,8 @@ def converted(exact, window, sinks):
 # layers at once and read six texts of 2,048 tokens, on which nothing was trained or chosen: three of Jane Austen's
 # *Mansfield Park*, and three of the Python language reference. The loss is the mean of $-\ln P$ of the right next
 # token, in *nats* per token. *Window 64 + 4* means the last 64 keys, the row's own included, and the first 4 tokens.
-# *64 centres*, found on training text, represent the far keys nearest to them, as in lesson 14.
 #
-# Beside the loss we put the mean error of the 30 layers' outputs, like that of the earlier lessons.
+# Beside the loss we put the mean squared error of the 30 layers' outputs, relative to their size.
 #
 # **Before you run this:** we have a window of 64 and the first four tokens. Which helps the model more, 32 more keys in
 # the window, or one mean key for all the keys that the window leaves out, which helped in all 46 cases of lesson 14?
@@ -248,12 +250,12 @@ def converted(exact, window, sinks):
 SHOWN = {
     "window 64 + 4": "window 64 + 4",
     "window 64 + 4, mean key": "… and a mean key",
-    "window 64 + 4, 64 centres": "… and 64 centres",
     "window 96 + 4": "window 96 + 4",
-    "window 256 + 4": "window 256 + 4",
 }
 FOLDED = {
     "window 64": "window 64",
+    "window 64 + 4, 64 centres": "… and 64 centres",
+    "window 256 + 4": "window 256 + 4",
     "window 64 + 4, mean key from block 1": "… mean key, but not in layer 0",
     "window 64 + 4, short values": "… and keys with short values",
     "window 128 + 4": "window 128 + 4",
@@ -269,7 +271,7 @@ def at(method, first, last):
     return np.mean([[NATS[method][w][n] - NATS["exact"][w][n] for n in names] for w in WINDOWS])
 
 
-fig, axes = plt.subplots(1, 2, figsize=(12.5, 3.6), sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(12.5, 2.8), sharey=True)
 places = np.arange(len(SHOWN))[::-1]
 axes[0].barh(
     places, [losses[m][0] for m in SHOWN], xerr=[losses[m][1] for m in SHOWN], color=COLORS[0]
@@ -317,6 +319,12 @@ with fold("All methods, and four single heads"):
             f"{ALL[a]} minus {ALL[b]}: {x.mean():+.3f} ± {mean_se(x)[1]:.3f}, worse in {(x > 0).sum()} of 6 texts"
         )
     first, later = (np.array(ERRORS[m]) for m in ("window 64 + 4", "window 64 + 4, mean key"))
+    print(
+        "64 centres of clusters of keys, found on training text, represent the far keys nearest to them;"
+    )
+    print(
+        "they have the same mean error as a window of 256, and lose more than three times as much"
+    )
     print("errors of layers are measured on exact queries, keys and values of other text")
     for name, x in (("window 64 + 4", first), ("… and a mean key", later)):
         print(f"{name}: error of layer 0 {x[0]:.2f}, mean of the others {x[1:].mean():.3f}")
@@ -334,9 +342,8 @@ with fold("All methods, and four single heads"):
 # it makes the layers' mean error smaller.
 
 # %% [markdown]
-# Now compare the two panels. The mean key lowers the mean error, and raises the loss in all six texts. The clearest
-# case: 64 centres and a window of 256 have the same mean error, and with the centres the model loses more than three
-# times as much.
+# Now compare the two panels: the mean key lowers the layers' mean error, and raises the loss in all six texts. (Left
+# out of layer 0, it helps a little.)
 #
 # **The errors of the layers do not rank the methods as the model's loss does, so measure the model.** But on what text?
 #
@@ -479,8 +486,8 @@ with fold("Layers 18 and 23, and the heads that attend to the digit"):
     print("layers of the 13 heads with 0.1 or more in either:", *sorted({i for i, _ in FETCH}))
 
 # %% [markdown] tags=["answer"]
-# Few large ones: converting layer 18 alone nearly doubles the loss on the first digit. Most of the other bars are
-# noise, because the sequence has only six first digits.
+# Few large ones: converting layer 18 alone nearly doubles the loss on the first digit, and layer 23 comes next. Most of
+# the other bars of the first digit are noise, because the sequence has only six.
 
 # %% [markdown]
 # On prose layer 18 is nearly free, and without it little of the retrieval is left. Some of its heads are *retrieval
@@ -552,8 +559,8 @@ with fold("The rankings, what exact layers cost, and layers by where their heads
 
 # %% [markdown]
 # **Eight exact layers of 30, chosen by harm to retrieval, win back most of what the first digit lost; eight chosen by
-# harm to prose, little.** Layer 7 is one of the eight, although none of its heads puts a tenth of its weight on the
-# right token. So harm has to be measured; where the heads look does not show it.
+# harm to prose, little.** Where the heads look is not enough to choose by: with layers 17 to 24 exact, which contain
+# all heads that put a tenth of their weight on the right token, the digit still costs no less than a guess.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 ALONE = {f"{r['block']:.0f}:{r['key head']:.0f}": r for r in record("key_heads")}
@@ -671,21 +678,28 @@ with fold("Trained features"):
     print(f"features below 96 + 4 in {fewer} of {len(windows)} texts")
 
 # %% [markdown] tags=["answer"]
-# The untrained window of 256, on all twelve and with both seeds. Presumably so short a training cannot teach the layers
-# to hand on what is out of a window's reach.
+# The untrained window of 256, on all twelve and after both trainings. Presumably so short a training cannot teach the
+# layers to hand on what is out of a window's reach.
 
 # %% [markdown]
 # **Imitation regained about half of what the window lost on kinds of text seen in training, and on every text less than
 # an untrained window of 256 keys.** The first digit of a pass key still costs more than a guess. But the wider window
 # has almost four times the memory.
 #
-# Training can also add something: 64 learned features for the far keys of each key head, in the memory of 32 more keys.
-# Beside eight exact layers they beat a window of that memory on both kinds of text that were tried, though not on first
-# digits of pass keys. A window of 256 needs only 5 per cent more memory and no training, its loss is no higher, and it
-# does better on the digits. So lengthen the window first, then train. What does all this do to what the model writes?
+# So lengthen the window first, then train. What does all this do to what the model writes?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-with fold("Eight exact layers: the loss and the memory of three methods in the others"):
+with fold("Beside eight exact layers: 64 trained features for each key head, or a longer window"):
+    print(
+        "LoLCATs (section 9) trains features for the far keys, in one denominator with the window; 64"
+    )
+    print(
+        "of them take the memory of 32 more keys. On text they beat a window of that memory, not on first"
+    )
+    print(
+        "digits of pass keys; a window of 256, with 5 per cent more memory and no training, loses no more,"
+    )
+    print("and does better on the digits.")
     print("8 exact layers, and the others    nats over exact    MB at 8,192 tokens")
     for label, m, state in (
         ("window 96 + 4", "window 96 + 4", 0),
@@ -694,8 +708,6 @@ with fold("Eight exact layers: the loss and the memory of three methods in the o
     ):
         size = megabytes(24, int(m.split()[1]), state)
         print(f"{label:32}{over(m + ', 8 exact').mean():17.3f}{size:22.1f}")
-
-# %% [markdown]
 
 # %% [markdown]
 # ## 7. Read what it writes
@@ -707,9 +719,9 @@ with fold("Eight exact layers: the loss and the memory of three methods in the o
 SAID = json.loads((data.FOLDER / "language_said.json").read_text(encoding="utf-8"))
 OPEN = "exact", "window 64 + 4", "window 64 + 4, 8 exact"
 for prompt in ("prose", "pass key"):
-    print(f"… {SAID[prompt]['prompt'][-105:]!r}")
+    print("…", " ".join(SAID[prompt]["prompt"][-105:].split()))
     for method in OPEN:
-        print(f"  {method:24} {SAID[prompt][method][:110]!r}")
+        print(f"  {method:24} {' '.join(SAID[prompt][method][:110].split())}")
 with fold("Three more methods"):
     for prompt in ("prose", "pass key"):
         print(f"{prompt}:")
@@ -789,20 +801,18 @@ with fold("Memory, and all ratios"):
 # %% [markdown]
 # **Compared with PyTorch's attention, the conversion hardly saves time up to about a thousand tokens; at 8,192 tokens
 # the converted model reads and writes 1.5 times as fast.** The memory is another matter: at 8,192 tokens it falls to
-# less than a hundredth, with eight exact layers to about a quarter.
+# less than a hundredth, with eight exact layers, which also save less time, to about a quarter.
 
 # %% [markdown]
 # ## 9. What others do
 #
 # A model that has a few attention layers among cheaper ones is called a *hybrid*: Jamba has one attention layer in
-# eight (Lieber et al., 2024), and Kimi Linear one in four (arXiv:2510.26692). Our 8 of 30 are slightly more than a
-# quarter. Those models were trained on billions of tokens or more.
+# eight (Lieber et al., 2024), and Kimi Linear one in four (arXiv:2510.26692).
 #
-# LoLCATs converts every layer, with a window and trained features, and then trains the model a little further (Zhang et
-# al., 2025), which is called *fine-tuning*. Benfeghoul et al. (2025) found that models converted in this way may rely
-# almost entirely on the window and bypass the features, which the usual benchmarks do not show. **So beside every
-# conversion, print the simplest rival: the window and the sinks alone, made longer, at the same memory and at a little
-# more.**
+# LoLCATs converts every layer, with a window and trained features, and then trains the model a little further, which is
+# called *fine-tuning* (Zhang et al., 2025). Models converted in this way may rely almost entirely on the window and
+# bypass the features (Benfeghoul et al., 2025). **So beside every conversion, print the simplest rival: the window and
+# the sinks alone, made longer, at the same memory and at a little more.**
 #
 # ## Take away
 #

@@ -35,8 +35,6 @@ from performer_course.teaching.figures import COLORS, fold, show
 # - *sinks* are the first few tokens, whose exact weights are kept as well;
 # - one *mean key* represents all the remaining keys, or each of these is represented by the nearest of a few cluster
 #   *centres*;
-# - in *clustered queries*, where nothing is causal, each query takes the output of the nearest of a few centres of
-#   queries ([Vyas et al. (2020)](references.md#vyas-2020));
 # - *Taylor features* replace $e^t$ by $1 + t$ or by $1 + t + \frac12 t^2$ (lesson 10);
 # - *positive features* use $m$ random directions (lesson 09);
 # - $\operatorname{mean}(V)$ gives every key the same weight, and is the baseline.
@@ -96,6 +94,10 @@ show(
     + ".",
 )
 with fold("All eight methods"):
+    print(
+        "clustered queries (Vyas et al., 2020), where nothing is causal: each query takes the output of the"
+    )
+    print("nearest of a few centres of queries")
     print(
         "layer 14, head 4: the weight of the first key, of the 79 keys after it, and of the last 16"
     )
@@ -344,8 +346,8 @@ with fold("All measurements of the card"):
 # %% [markdown]
 # ## 3. One command
 #
-# One command gives the verdict of questions 3 and 4. Store the queries, keys and values of a head with
-# `np.savez("head.npz", q=q, k=k, v=v)`, as arrays of shape $(L, d)$. Then run
+# One command gives the verdict of questions 3 and 4. Store the queries and keys (after any rotation by position) and
+# the values of a head with `np.savez("head.npz", q=q, k=k, v=v)`, as arrays of shape $(L, d)$. Then run
 #
 # `python -m performer_course.card head.npz --sample other.npz`
 #
@@ -353,10 +355,7 @@ with fold("All measurements of the card"):
 # are chosen there, never on the text that is judged. Without it, they are chosen on the earlier half of the text, and
 # the later half is judged.
 #
-# Windows, centres and positive features are made as large as a *budget* allows, a quarter of exact attention's
-# multiplications. Then two numbers decide: the time on your machine as a fraction of exact attention's, and the
-# *normalised error* (lesson 06), which is 1 for $\operatorname{mean}(V)$. The verdict recommends a method only if its
-# error is at most 0.1 and its time at most 0.9. Here is a head of the speech model.
+# Here is a head of the speech model.
 
 # %% tags=["nbval-ignore-output"]
 speech = [x[0] for x in data.speech_heads()]  # block 2, head 4: q, k, v, (1500, 64) each
@@ -378,6 +377,11 @@ with fold("All ten methods, their sizes and costs, and which of several the verd
     print("smallest, the verdict takes the first; lesson 09 says which mean each method subtracts")
 
 # %% [markdown]
+# Windows, centres and positive features are made as large as a *budget* allows, a quarter of exact attention's
+# multiplications. Then two numbers decide: the time on your machine as a fraction of exact attention's, and the
+# *normalised error* (lesson 06), which is 1 for $\operatorname{mean}(V)$. The verdict recommends a method only if its
+# error is at most 0.1 and its time at most 0.9.
+#
 # A mean key takes away about half of the window's error. Centres have a still smaller one, but take longer than exact
 # attention. Positive features are the fastest, and worse than $\operatorname{mean}(V)$.
 #
@@ -411,8 +415,8 @@ with fold("A window with centres, judged on all thirty seconds"):
 # ## 4. Four heads of three models
 #
 # The first head is the one above. The second belongs to the antibody model, and its sample is another protein chain.
-# The last two are heads of the language model: head 14.4, head 4 of layer 14, gives much of its weight to the first
-# token; head 18.7 looks for earlier copies of what it reads.
+# The last two are heads of the language model, on a text with pass keys to retrieve: head 14.4, head 4 of layer 14,
+# gives much of its weight to the first token; head 18.7 looks for earlier copies of what it reads.
 #
 # **Before you run this:** on which of the four heads does every method with a quarter of the multiplications have an
 # error above 0.1?
@@ -551,7 +555,8 @@ with fold("The verdicts, with the time"):
     )
 
 # %% [markdown] tags=["answer"]
-# It takes more: on so short a text a window is slower than exact attention, because every method has its fixed costs.
+# It takes more than exact attention: on so short a text a window is slower than exact attention, because every method
+# has its fixed costs.
 
 # %% [markdown]
 # At a quarter of the multiplications, windows clearly save time in NumPy only from about a thousand tokens on, and
@@ -565,8 +570,9 @@ with fold("The verdicts, with the time"):
 #
 # Next replace the attention of the model, and measure the model. Two models show why you cannot skip this.
 #
-# The first is the antibody model. Put 64 positive features, sharpened as in the branch lesson 15, into each of its 64
-# heads. The perplexity of the model is then about a quarter of what it is with $\operatorname{mean}(V)$ in all heads.
+# The first is the antibody model. Put 64 positive features, fitted to each head (lesson 15), into each of its 64 heads.
+# The perplexity of the model, $e$ to the nats per hidden letter, is then about a quarter of what it is with
+# $\operatorname{mean}(V)$ in all heads.
 #
 # **Before you run this:** on how many of the 64 heads is the error of these features larger than that of
 # $\operatorname{mean}(V)$: on hardly any, on about half, or on nearly all?
@@ -608,10 +614,10 @@ with fold("All heads and layers"):
 
 # %% [markdown]
 # **In the antibody model, features that are worse than $\operatorname{mean}(V)$ on nearly every head give a far better
-# model than $\operatorname{mean}(V)$.** The errors of many heads may average out.
+# model than $\operatorname{mean}(V)$.** Perhaps the errors of many heads average out.
 #
 # The second model shows the reverse. In the language model a mean key beside a window and sinks lowers the error of
-# most layers and raises the loss of the model.
+# most layers and raises the loss of the model, because of one layer.
 #
 # Nor does a small error prove a layer harmless. Of all layers, replaced one at a time, layer 18 does the most harm to
 # retrieval, although its error is smaller than the errors of most layers. An error counts all parts of an output

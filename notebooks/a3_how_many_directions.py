@@ -246,7 +246,7 @@ for L in (128, 512, 2048):
 # because the mean of a ratio is not the ratio of the means: by Jensen's inequality even the reciprocal of an unbiased
 # positive denominator is too large on average.
 #
-# Fix one query and write, as in lesson 11, $1 + \eta_j$ for the estimated weight of key $j$ divided by its exact one.
+# Fix one query and write, as in lesson 09, $1 + \eta_j$ for the estimated weight of key $j$ divided by its exact one.
 # Then $\mathbb{E}\,\eta_j = 0$ and $\mathbb{E}\,\eta_j\eta_l = (e^{z_j^\top z_l} - 1)/m$. Let $A_j$ be the exact
 # weights, which add up to 1, and $o = \sum_j A_j v_j$ the exact output. Then, without any approximation,
 #
