@@ -166,13 +166,12 @@ for row in zip(lengths, exact, plain, logarithm - exact, strict=True):
 # Attention sums over keys and features. Which maximum should we subtract? Up to factors that cancel, the logarithms are
 # $g_{if} = \omega_f^\top q_i'$ for the queries and $h_{jf} = \omega_f^\top k_j' - \frac12 \|k_j'\|^2$ for the keys.
 #
-# Take four keys and one query:
+# Take four keys with the values 10, 20, 30 and 40, and one query:
 #
 # | logarithm | key 1 | key 2 | key 3 | key 4 | query |
 # |---|---|---|---|---|---|
 # | feature 1 | $-1000$ | $-1001$ | $-1002$ | $-1001$ | $1000$ |
 # | feature 2 | $0$ | $-1$ | $-2$ | $-3$ | $-4$ |
-# | value | 10 | 20 | 30 | 40 | |
 #
 # In $g + h$ the large numbers cancel. But $e^{1000}$ overflows, and a single maximum of $g$ and of $h$ does not help:
 # feature 1 then underflows for all keys, and feature 2 for the query, so that the output is $0/0$. So we give every
