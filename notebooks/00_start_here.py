@@ -318,7 +318,8 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The path takes about ten hours to read, half as much again with pencil and guesses, and its exercises thirteen more.
+# The path takes nine and a half hours to read, half as much again with pencil and guesses, and its exercises thirteen
+# more.
 
 # %% [markdown]
 # If you have only one afternoon, read about attention (06), positive features (09), the sum that is computed once (10)

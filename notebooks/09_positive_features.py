@@ -243,9 +243,8 @@ with fold("Measured and predicted"):
 # $\|x + y\|$ alone, and its square grows like $e^{\|x + y\|^2}$.** Cosines need $x - y$ short, positive features need
 # $x + y$ short. So what have we gained?
 #
-# The gain is in small weights, which are most of the weights in attention. When $\mathrm{SM}$ goes to 0, the norms
-# grow, and so does the MSE of cosines. That of positive features goes to 0 with the weight, as long as $\|x + y\|$
-# stays bounded.
+# The gain is in small weights. When $\mathrm{SM}$ goes to 0, the norms grow, and so does the MSE of cosines. That of
+# positive features goes to 0 with the weight, as long as $\|x + y\|$ stays bounded.
 #
 # Large weights are expensive, though: if a weight is $e^t$ with $t = x^\top y > 0$, then
 # $\|x + y\|^2 = \|x - y\|^2 + 4t \ge 4t$, so positive features have a relative variance of at least $(e^{4t} - 1)/m$.
@@ -309,14 +308,9 @@ with fold("Three lengths of z, and other directions"):
 # How much of their error do two weights have in common? Write the estimated weight of key $j$ as $1 + \eta_j$ times the
 # exact one, so that $\eta_j$ is its signed *deviation*, whose root mean square is the relative error of section 3. To
 # first order, the estimated ratio of two weights is $1 + \eta_1 - \eta_2$ times the exact one, so only the difference
-# of the deviations matters. With one direction and $z_j = x + y_j$, the lemma, with $z_1 + z_2$ in place of $z$, gives
-#
-# $$\begin{aligned}
-# (1 + \eta_1)(1 + \eta_2) &= e^{\omega^\top(z_1 + z_2)}\, e^{-(\|z_1\|^2 + \|z_2\|^2)/2} , \\
-# \mathbb{E}\,(1 + \eta_1)(1 + \eta_2) &= e^{\|z_1 + z_2\|^2/2}\, e^{-(\|z_1\|^2 + \|z_2\|^2)/2} = e^{z_1^\top z_2} .
-# \end{aligned}$$
-#
-# Subtract 1, the product of the two means, and divide by the number of directions, which are independent:
+# of the deviations matters. With one direction, the lemma, with $z_1 + z_2$ in place of $z$, gives $\mathbb{E}\,(1 +
+# \eta_1)(1 + \eta_2) = e^{z_1^\top z_2}$, where $z_j = x + y_j$. Subtract 1, the product of the two means, and divide
+# by the number of directions:
 #
 # $$\operatorname{Cov}(\eta_1, \eta_2) = \frac{e^{z_1^\top z_2} - 1}{m} .$$
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Numerically stable features: subtract the maximum, and predict the error
 #
-# > **35 minutes.** Needs: lesson 09 (positive features, and what the errors of two keys have in common), lesson 10
+# > **30 minutes.** Needs: lesson 09 (positive features, and what the errors of two keys have in common), lesson 10
 # > (linear attention).
 # >
 # > Afterwards you can say what a small constant added to the features does, write linear attention that stays finite at
@@ -41,9 +41,7 @@ from performer_course.teaching.figures import COLORS, compared, fold, show, tren
 # is the largest, and it is the same for all keys.
 #
 # We try several $\varepsilon$ in an *easy* setting with short tokens and in a *hard* one with long ones. The riddle is
-# the hard one, with $\varepsilon = 10^{-4}$: there the mean absolute error was 73 % of the mean absolute output. By
-# lesson 09 a weight estimated with independent directions has the relative variance $(e^{\|z\|^2} - 1)/m$ with
-# $z = q' + k'$, and here $\|z\|^2$ is about 23 on average, far too large for $m = 1{,}024$.
+# the hard one, with $\varepsilon = 10^{-4}$: there the mean absolute error was 73 % of the mean absolute output.
 #
 # **Before you run this:** in the hard setting, will the error with $\varepsilon = 10^{-9}$ be smaller than with
 # $10^{-4}$, the same, or larger?
@@ -108,8 +106,8 @@ with fold("The errors for five values of ε, without it, and of mean(V)"):
         print(f"{name:15}" + "".join(f"{value:8.3f}" for value in errors[[*some, -2, -1]]))
 
 # %% [markdown] tags=["answer"]
-# It is larger: 1,024 features approximate softmax so badly here that the mean of the values is closer, so a large
-# $\varepsilon$ only looks good.
+# It is larger: 1,024 features approximate softmax so badly here that the mean of the values is closer. With $z = q' +
+# k'$ a weight has the relative variance $(e^{\|z\|^2} - 1)/m$ (lesson 09), and $\|z\|^2$ is about 23 on average.
 
 # %% [markdown]
 # The error of 73 % is simply the distance from softmax attention to $\operatorname{mean}(V)$: what had been computed
@@ -249,7 +247,8 @@ with fold("Smallest denominators at three scales, and what rounding leaves of a 
 # **Before you read on:** which of the four terms can then still disturb an output?
 
 # %% [markdown] tags=["answer"]
-# Only the last, the keys' part: each of the others is the same for all $j$ or for all $l$.
+# Only the last, the keys' part: each of the others is the same for all $j$ or for all $l$, and only *differences*
+# between the keys' errors change an output.
 
 # %% [markdown]
 # What is left is about half of a weight's relative variance, if queries are as long as keys. The error of
@@ -452,8 +451,8 @@ for draw in range(4):
 print(f"normalised error on a sample: {np.mean(found):.2f}, where mean(V) has 1")
 
 # %% [markdown]
-# May we trust so small a sample? Rare huge terms (lesson 09) do less harm here, because every output is a mean of
-# values. On every antibody and speech head we compare twenty such samples with all queries and many more draws.
+# May we trust a sample? Rare huge terms (lesson 09) do less harm here, because every output is a mean of values. On
+# every antibody and speech head we compare twenty such samples with all queries and many more draws.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -476,6 +475,7 @@ for (name, (q, k, v)), heads, n in zip(HEADS.items(), (6, 2), (124, 44), strict=
     drawn[name] = of_all
     closer += [*zip(of_all < window, of_all < mean_key, strict=True)]
     ratio = np.array(samples) / of_all
+    print(f"{name}: {ratio.min():.2f} to {ratio.max():.2f} times the error of all queries")
     for head, part in enumerate(np.split(np.arange(len(q)), heads), start=1):  # its chains
         errors = samples[0], of_all, window, mean_key
         columns = [" ".join(f"{x:.2f}" for x in e[part]) for e in errors]
@@ -564,8 +564,8 @@ with fold("Each head, what the formula asks for, and three draws"):
 #
 # - Where features are smaller than an added $\varepsilon$, attention becomes $\operatorname{mean}(V)$.
 # - Keep logarithms, and subtract a maximum for each feature. Then the denominator is at least 1 at any norm.
-# - For short tokens the normalised error is about $\overline{\|k'\|^2}/m$ over $\operatorname{Var}(t)$. Trained tokens
-#   are not short, so measure.
+# - For short tokens the normalised error is about half a weight's relative variance over $\operatorname{Var}(t)$.
+#   Trained tokens are not short, so measure.
 #
 # ## Where it breaks
 #

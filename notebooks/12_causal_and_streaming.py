@@ -622,8 +622,7 @@ with fold("Why a state of positive features forgets, too: the weight of the righ
 
 # %% [markdown]
 # **The more random facts are added to a state of fixed size, the worse it recalls each of them.** That holds for the
-# state of positive features as well, though with 128 keys and values of 8 numbers that state is 13 times as large as
-# the cache.
+# state of positive features as well.
 #
 # To look up single facts among few keys, use a cache; use a state when a text takes far more memory and only its gist
 # is needed. And our writer? Does it write the same from a state?
@@ -635,7 +634,7 @@ with fold("Why a state of positive features forgets, too: the weight of the righ
 # are set to zero, so all that is known of them is in the states.
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def from_states(q, k, v, layer, *, causal, key_mask):  # states, absorbed, W_16: in a folded cell
     block, rows = layer["block"], np.zeros_like(v)
     new = slice(absorbed[block], None)  # one character, and at first those of the prompt
@@ -680,7 +679,7 @@ with fold("Three draws, and the size of a cache"):
 # - Mask, prefix sum, chunks and recurrence give the same rows.
 # - A state is three arrays, $c$ $(m,)$, $z$ $(m,)$ and $S$ $(m, e)$. States merge in any order.
 # - A maximum over all positions can leak information about later keys into earlier rows.
-# - A sum of $n$ random unit keys recalls with relative squared error $(n - 1)/d$, without a factor.
+# - A sum of $n$ random unit keys recalls with relative squared error $(n - 1)/d$.
 #
 # ## Where it breaks
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The Performer: assemble it, train it, let it forget
 #
-# > **30 minutes.** Needs: the writer and its bits per character (lesson 06), positive features (lesson 09), moving the
+# > **25 minutes.** Needs: the writer and its bits per character (lesson 06), positive features (lesson 09), moving the
 # > brackets (lesson 10), the state of causal attention (lesson 12).
 # >
 # > Afterwards you can write a whole Performer on one screen, say why training with features works where replacing did
@@ -39,7 +39,7 @@ from performer_course.teaching.figures import COLORS, fold, show
 # The parameters below are those of a writer that has had FAVOR+ from its first training step on. It has never seen the
 # directions $W$ that we draw here.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 rng = np.random.default_rng(1)
 D, HEADS, M, WIDTH, DEPTH = 16, 4, 64, 64, 2
 params = writer.load("FAVOR+")
@@ -52,6 +52,7 @@ def layer_norm(x, gain, shift):
     return gain * x / np.sqrt((x**2).mean() + 1e-5) + shift
 
 
+# %%
 def phi(x, W):  # positive features of each head, (heads, d) to (heads, m), without a maximum
     x = x * D**-0.25
     return np.exp(x @ W.T - (x**2).sum(axis=1, keepdims=True) / 2)

@@ -372,9 +372,8 @@ show(
 # A third summary is what this course is about: give the far keys the weights $\varphi(q_i)^\top \varphi(k_j)$ of
 # positive features (FAVOR+ with shifted keys, lesson 09).
 #
-# Each method gets the same number of multiplications, a quarter of exact attention's, and a sixteenth on the speech
-# recording. So a summary is paid for with keys of the window: a mean key costs least, a centre more, and a feature
-# most. Sizes and centres are chosen on other text, for the speech recording on its first third.
+# Each method gets a quarter of exact attention's multiplications, and a sixteenth on the speech recording, so a summary
+# is paid for with keys of the window. Sizes and centres are chosen on other text.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 COST = {"antibody": 1 / 4, "speech": 1 / 16, "decoder": 1 / 4}
@@ -438,9 +437,8 @@ CARDS = {kind: [compared_at_one_cost(kind, *x) for x in of] for kind, of in PAIR
 
 # %% [markdown]
 # **Before you run this:** the mean key is biased: its far weight can be half of what it should be. Positive features
-# have no bias, but beside a window there is room for a few dozen of them at most, with the variance that you know
-# from lesson 09. At the same cost, which has the smaller error: the features in most cases, each in about half of
-# them, or the mean key in most?
+# have no bias, but beside a window there is room for a few dozen of them at most. At the same cost, which has the
+# smaller error: the features in most cases, each in about half of them, or the mean key in most?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 errors = {  # (cases, starts or draws)
@@ -555,9 +553,9 @@ with fold("Every method and kind of head, what each costs, and the starts of k-m
 # The mean key, and in every single case. On these heads its bias does less harm than the variance of so few features.
 
 # %% [markdown]
-# **At the same cost a window with a mean key beats one with drawn features in all 46 cases.** (On the decoder, where a
-# quarter of the work buys only four keys, a mean key in place of the fourth more often harms than helps.) Is there a
-# head on which the mean key fails?
+# **At the same cost a window with a mean key beats one with drawn features in all 46 cases.** On the decoder, though,
+# where a quarter of the work buys only four keys, a mean key in place of the fourth more often harms than helps. Is
+# there a head on which the mean key fails?
 
 # %% [markdown]
 # ## 5. Sink tokens
@@ -797,8 +795,8 @@ with fold("Every width, and a mean key"):
 #
 # ## Take away
 #
-# - If you remember one method for a head, let it be a window and one mean key in the same denominator, with the first
-#   few keys exact if the head puts weight on them. In a whole model, measure before you keep the mean key.
+# - If you remember one method for an encoder's head, let it be a window and one mean key in the same denominator, with
+#   the first few keys exact if the head puts weight on them. In a whole model, measure before you keep the mean key.
 # - A window alone forces every query to take what is nearby, which can be worse than $\operatorname{mean}(V)$.
 # - Added to the same window, one mean key helped in all 46 cases. At the same cost drawn features do worse in all 46.
 # - If a head puts weight on sink tokens, keep these exact. A mean key does not replace them.
