@@ -113,9 +113,10 @@ with fold("400 other sets of measurements"):
 # %% [markdown]
 # ## 2. Queries, keys and values
 #
-# Now the positions become words. Give each word a vector, a row of a matrix $x$. Ours have four numbers, written by
-# hand, which say whether the word names an animal, names food, is about an animal, and is about food. Then weight the
-# $L$ words as the smoother weighted its measurements, by a kernel that is large where two vectors are similar:
+# Now the positions become words. Give each word a vector of $n$ numbers, a row of a matrix $x$. Ours have four numbers,
+# written by hand, which say whether the word names an animal, names food, is about an animal, and is about food. Then
+# weight the $L$ words as the smoother weighted its measurements, by a kernel that is large where two vectors are
+# similar:
 #
 # $$o_i = \sum_{j=1}^L w_{ij}\, x_j, \qquad
 # w_{ij} = \frac{\exp(x_i^\top x_j)}{\sum_{l=1}^L \exp(x_i^\top x_l)} .$$
@@ -127,12 +128,11 @@ with fold("400 other sets of measurements"):
 # For our sentence, though, these weights are of no use: `thirsty` should find the `cat`, but no word here matches
 # another better than it matches itself.
 #
-# The trouble is that one vector plays three parts. The smoother used three different things: the position $x$ at
-# which we want an estimate, the positions $c$ that are compared with it, and the measurements $y$ that are averaged.
-# So give each part a matrix of its own. From the vector $x$ of a word, written as a row, we compute a *query* $q = x
-# W_q$, which says what the word looks for, a *key* $k = x W_k$, with which queries are compared, and a *value* $v = x
-# W_v$, which goes into the mean. Queries and keys have $d$ numbers each, values have $e$, and training chooses all
-# three matrices.
+# The trouble is that one vector plays three parts. The smoother used three different things: the position $x$ at which
+# we want an estimate, the positions $c$ that are compared with it, and the measurements $y$ that are averaged. So give
+# each part a matrix of its own. From the vector of a word, a row of $x$, we compute a *query* $q = x W_q$, which says
+# what the word looks for, a *key* $k = x W_k$, with which queries are compared, and a *value* $v = x W_v$, which goes
+# into the mean. Queries and keys have $d$ numbers each, values have $e$, and training chooses all three matrices.
 #
 # We write two of them by hand. Our queries hold what a word is about, multiplied by four so that the weights differ
 # clearly, and our keys hold what it names.
@@ -287,8 +287,8 @@ for d in (4, 16, 64, 256):
 # $$\operatorname{MultiHead}(x) = \operatorname{Concat}(\text{head}_1, \dots, \text{head}_H)\, W_O, \qquad
 # \text{head}_r = \operatorname{Att}\bigl(x W_q^{(r)}, x W_k^{(r)}, x W_v^{(r)}\bigr) .$$
 #
-# This is *multi-head attention*. *Concat* puts the $H$ outputs side by side, as one matrix (L, He), and $W_O$ gives
-# it the shape (L, n) of $x$ again.
+# This is *multi-head attention*. *Concat* puts the $H$ outputs side by side, as one matrix (L, He), usually with $He =
+# n$, and $W_O$ gives it the shape (L, n) of $x$ again.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, alt = drawings.multi_head()
@@ -468,10 +468,9 @@ for L in lengths:
 # ## 7. The writer
 #
 # One small model, *the writer*, accompanies us from here on. It is a *decoder*: a *causal mask* hides from each token
-# all later ones, so that the model can learn to predict the next one, and write. It has two *blocks*. Each adds to the
-# vector of a token what four heads of $d = 16$ gather, and then the output of a small *feed-forward network*, which
-# works on each token by itself. Its tokens are characters of parts of two novels by Jane Austen, from which it has
-# learned to continue a text, and it reads at most 256 of them. Let it continue the word *Emma*.
+# all later ones, so that the model can learn to predict the next one, and write. It has two *blocks*, one after
+# another, with four heads of $d = 16$ in each. Its tokens are characters of parts of two novels by Jane Austen, from
+# which it has learned to continue a text, and it reads at most 256 of them. Let it continue the word *Emma*.
 
 # %%
 params, config = writer.load(), writer.config()
@@ -500,7 +499,7 @@ print(f"{n} characters, no knowledge: {np.log2(n):.2f} bits per character")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 bits = writer.bits(params)  # of each piece of 256 characters
-for after in (0, 2, 4, 6):
+for after in (0, 4, 6):
     print(f"counts after {after} letters:  {writer.by_counts(after):.2f} bits per character")
 error = bits.std(ddof=1) / len(bits) ** 0.5
 print(f"the writer:              {bits.mean():.2f}, with a standard error of {error:.2f}")

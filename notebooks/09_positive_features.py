@@ -110,7 +110,7 @@ with fold("Four lengths of z"):
 # So the kernel is a mean of positive terms, but we sample in one place, and what we want to estimate is decided in
 # another. Section 4 shows what this mismatch costs. First we need features.
 #
-# ## 2. Positive and hyperbolic features
+# ## 2. Positive features
 #
 # A feature map has to treat $x$ and $y$ separately, which the exponential allows:
 # $e^{\omega^\top(x + y)} = e^{\omega^\top x}\, e^{\omega^\top y}$. So we draw directions $\omega_1, \dots, \omega_m$,
@@ -135,15 +135,17 @@ print("by hand and by the package, difference below 1e-12:", bool(gap < 1e-12))
 # %% [markdown]
 # **Positive features have a positive inner product, so all estimated weights are positive.** The output is therefore
 # again a weighted mean of the values, and it cannot leave their convex hull.
-#
-# > **Aside.** In general a random feature map is $h(x)/\sqrt m$ times functions $f_1, \dots, f_l$ of each projection $u
-# > = \omega_i^\top x$; here $h(x) = e^{-\|x\|^2/2}$ and $f_1(u) = e^u$. *Hyperbolic* features (`features.hyperbolic`)
-# > have $f_2(u) = e^{-u}$ as well; they are unbiased, because $\mathbb{E}\, e^{\omega^\top z} = \mathbb{E}
-# > \cosh(\omega^\top z)$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 both = positive_by_hand(x, np.concatenate([W, -W]))
-with fold("Hyperbolic features, by hand and their error"):
+with fold("Other feature maps: hyperbolic features, by hand and their error"):
+    print(
+        "In general a random feature map is h(x)/√m times functions f_1, …, f_l of each projection u ="
+    )
+    print(
+        "ωᵀx. Here h(x) = exp(-‖x‖²/2) and f_1(u) = e^u. Hyperbolic features (features.hyperbolic) have"
+    )
+    print("f_2(u) = e^-u as well, and h(x)/√2, and are unbiased because E e^(ωᵀz) = E cosh(ωᵀz).")
     gap = np.abs(both - features.hyperbolic(x, W)).max()
     print("h(x) is that of positive features over √2; e^u, e^-u; 2m features, and their logarithms")
     print(
@@ -271,7 +273,7 @@ with fold("Three lengths of z, and other directions"):
         line = f"{square:4} {low:12.2f} {within:21.2f} {np.median(mse):28.4f}"
         print(f"{line} {10 * np.exp(square / 2):14.0f} {np.exp(square):9,.0f}")
     print(
-        "At ‖z‖ = 3 one of 740 directions lies beyond z; with 10 e^{‖z‖²/2} of them some do, and a"
+        "At ‖z‖ = 3 one of 740 directions lies beyond z; with 10 e^{‖z‖²/2} of them one or two do, and a"
     )
     print("typical estimate is useful.")
     for square in (0.01, 1, 9):
@@ -456,8 +458,7 @@ with fold("How long x + y is, the rows of this head, and which mean each method 
 # too little.
 #
 # Now take heads of the *decoder* of lesson 16 ($L = 32$ tokens), of the *antibody* model ($122$) and of the *speech*
-# model ($1{,}500$), with only $L/8$ features, 4, 15 or 187, so that they take at most half of the multiplications of
-# exact attention.
+# model ($1{,}500$), with only $L/8$ features, 4, 15 or 187.
 #
 # **Before you run this:** with $L/8$ positive features and shifted keys, will the median normalised error of the output
 # be of the order of 0.01, of 1, or of 100 and more as with cosines? Remember what kind of mean the output is.
@@ -526,9 +527,9 @@ with fold("Every kind of head, with shift and without"):
 # Of the order of 1, because the weights are not accurate, but the output stays in the convex hull of the values.
 
 # %% [markdown]
-# **On trained heads $L/8$ positive features do not explode as cosines do, but on the stored antibody and speech heads
-# they are at best hardly better than $\operatorname{mean}(V)$.** So positive weights cure the failure of lesson 08,
-# although they are not yet accurate. Does anything else do better at the same cost?
+# **On trained heads $L/8$ positive features do not explode as cosines do, but on these antibody and speech heads they
+# are at best hardly better than $\operatorname{mean}(V)$.** So positive weights cure the failure of lesson 08, although
+# they are not yet accurate. Does anything else do better at the same cost?
 #
 # ## 7. Rivals at the same cost
 #
@@ -650,8 +651,9 @@ with fold("Milliseconds"):
 
 # %% [markdown]
 # **At the same cost, a window with one mean key for all other keys follows attention more closely than positive
-# features, on all three kinds of head.** In our code the window takes more milliseconds. (The Taylor features, always
-# $d + 1$ of them, are closer as well on the antibody and speech heads.)
+# features, on all three kinds of head.** In our code the window takes more milliseconds. (Taylor features of degree 1,
+# always $d + 1$ of them, are closer as well on the antibody and speech heads, and far worse than
+# $\operatorname{mean}(V)$ on the decoder.)
 #
 # Lesson 14 returns to windows. First we ask what a few features do to a whole model.
 #
@@ -749,7 +751,10 @@ with fold("Four draws each, keys shifted and not, and counts of letters"):
 #
 # ## Further reading
 #
-# - [Choromanski et al. (2021)](references.md#choromanski-2021). Lemmas 1 and 2, Theorems 1 and 2, Figure 2.
+# - [Choromanski et al. (2021)](references.md#choromanski-2021). Lemmas 1 and 2, Theorems 1 and 2, Figure 2. Their
+#   general feature map is $h(x)/\sqrt m$ times functions $f_1, \dots, f_l$ of each $\omega_i^\top x$. *Hyperbolic
+#   features*, with $e^u$ and $e^{-u}$, are unbiased, because
+#   $\mathbb{E}\, e^{\omega^\top z} = \mathbb{E} \cosh(\omega^\top z)$.
 # - [Choromanski et al. (2022)](references.md#choromanski-2022). Hybrid random features: mixtures whose weights
 #   depend on the pair.
 # - [Zheng et al. (2022)](references.md#zheng-2022). The ratio as *self-normalised importance sampling*, where

@@ -107,8 +107,8 @@ print(f"keys first, weights in full and attention.linear_attention agree to 1e-1
 # attention has half as many pairs, so the counts cross at about $L = 4m$. For shorter sequences features save nothing.
 #
 # Is memory another reason to use features? Where a text is written token by token, yes (lesson 12). Where all queries
-# are known at once, no: exact attention can go through the keys in blocks, as *FlashAttention* does. There features
-# offer linear time.
+# are known at once, no: exact attention can go through the keys in blocks, as *FlashAttention* does. What features
+# offer there is linear time.
 #
 # Do measured times follow the counts? Let us try $d = e = 64$ and $m = 256$ orthogonal directions.
 
@@ -208,7 +208,7 @@ show(
 # Nothing in section 1 required $\varphi$ to approximate softmax. Any feature map will do as long as denominators stay
 # away from zero, and there are maps that need no random numbers:
 #
-# - *elu + 1* (`features.elu_plus_one`): $x + 1$ for $x > 0$ and $e^x$ otherwise, in each coordinate;
+# - *elu + 1* (`features.elu_plus_one`): $x + 1$ for $x > 0$ and $e^x$ otherwise, in each coordinate, so $F = d$;
 # - *ReLU* (`features.relu`): $\max(x, 0)$ in each coordinate;
 # - *Taylor features* (lesson 02): a pair with the score $t = q^\top k/\sqrt d$ has the weight $1 + t$ at degree 1.
 #
@@ -337,7 +337,8 @@ with fold("Milliseconds for one speech head"):
 
 # %% [markdown]
 # **In these heads, trained with softmax, elu + 1 is little better than the mean of all values.** Positive features,
-# which try to be softmax, are no better.
+# which try to be softmax, are no better; a window with cluster centres (lesson 14) is, at the same number of
+# multiplications.
 #
 # Why does elu + 1 fail? Perhaps its $F$ features are too few.
 #
@@ -403,7 +404,10 @@ with fold("Rank and error of every matrix, on one head and on all six"):
         error = compare.normalised_error(A, exact, identity)[:, 0]
         rank, six = np.linalg.matrix_rank(A[0, 0]), f"{error.min():.3f} to {error.max():.3f}"
         print(f"{name:16} {rank:5} {error[0]:20.3f} {six:>20}")
-    print("random and trained: 32 positive features, trained on another antibody (lesson 15)")
+    print(
+        "32 random: positive features as drawn; 32 trained: the same after training on another antibody"
+    )
+    print("(lesson 15)")
 
 # %% [markdown]
 # On each of the six heads some matrix of rank 32 has a normalised error of 0.01 at most, whereas elu + 1, with rank 64,
@@ -437,7 +441,8 @@ print(f"mean output, mask on V alone: {only_v.mean():.3f}; with key_mask: {both.
 # %% [markdown]
 # **A padding mask belongs on $\varphi(K)$, where it acts on both the numerator and the denominator.** If you write such
 # a mask yourself, test it for *padding invariance*: the output for a padded sequence must equal the output for the
-# sequence alone, whatever the padding contains.
+# sequence alone, whatever the padding contains. So replace the masked rows by zeros instead of multiplying them: $0$
+# times NaN is NaN.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 junk_k, junk_v = np.where(seen, k.T, 1e30).T, np.where(seen, v.T, np.nan).T
@@ -516,7 +521,7 @@ with fold("The mean of the values, Taylor features, and letters counted"):
 # - With features of both signs a denominator can be close to zero, and under a causal mask this happens with Taylor
 #   features of degree 1 on the decoder heads. With ReLU, a query without a positive coordinate gives every key the
 #   weight zero.
-# - Section 4 looks at one antibody and at one draw of directions per head, trained for 300 steps.
+# - Section 4 looks at one antibody.
 #
 # ## Exercises
 #

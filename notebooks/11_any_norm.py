@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Numerically stable features: subtract the maximum, and predict the error
 #
-# > **30 minutes.** Needs: lesson 09 (positive features, and what the errors of two keys have in common), lesson 10
+# > **35 minutes.** Needs: lesson 09 (positive features, and what the errors of two keys have in common), lesson 10
 # > (linear attention).
 # >
 # > Afterwards you can say what a small constant added to the features does, write linear attention that stays finite at
@@ -40,8 +40,9 @@ from performer_course.teaching.figures import COLORS, compared, fold, show, tren
 # Only the first term pairs this query with this key. Where the features are smaller than $\varepsilon$, the last term
 # is the largest, and it is the same for all keys.
 #
-# We try several $\varepsilon$ in an *easy* setting with short tokens and in a *hard* one with long ones. The riddle is
-# the hard one, with $\varepsilon = 10^{-4}$: there the mean absolute error was 73 % of the mean absolute output.
+# We try several $\varepsilon$, with $m = 1{,}024$ directions, in an *easy* setting with short tokens and in a *hard*
+# one with long ones, where $\|q' + k'\|^2$ is about 23 on average. The riddle is the hard one, with $\varepsilon =
+# 10^{-4}$: there the mean absolute error was 73 % of the mean absolute output.
 #
 # **Before you run this:** in the hard setting, will the error with $\varepsilon = 10^{-9}$ be smaller than with
 # $10^{-4}$, the same, or larger?
@@ -107,7 +108,7 @@ with fold("The errors for five values of ε, without it, and of mean(V)"):
 
 # %% [markdown] tags=["answer"]
 # It is larger: 1,024 features approximate softmax so badly here that the mean of the values is closer. With $z = q' +
-# k'$ a weight has the relative variance $(e^{\|z\|^2} - 1)/m$ (lesson 09), and $\|z\|^2$ is about 23 on average.
+# k'$ a weight has the relative variance $(e^{\|z\|^2} - 1)/m$ (lesson 09), which is huge here.
 
 # %% [markdown]
 # The error of 73 % is simply the distance from softmax attention to $\operatorname{mean}(V)$: what had been computed
@@ -253,7 +254,8 @@ with fold("Smallest denominators at three scales, and what rounding leaves of a 
 # %% [markdown]
 # What is left is about half of a weight's relative variance, if queries are as long as keys. The error of
 # $\operatorname{mean}(V)$, which ignores how the scores $t = q^\top k/\sqrt d$ vary, is $\operatorname{Var}(t)$ in the
-# same units. So the rule for short tokens and independent values is, with a bar for the mean over all pairs,
+# same units. So the rule for short tokens, queries as long as keys, and independent values is, with a bar for the mean
+# over all pairs,
 #
 # $$\text{normalised error} \;\approx\; \frac{\overline{e^{\|z\|^2} - 1}}{2m \operatorname{Var}(t)} .$$
 
@@ -287,8 +289,8 @@ with fold("The rule, derived"):
 
 # %% [markdown]
 #
-# How far does it reach? We try it with $m = L/4$ directions on made-up heads at seven scales, *independent* ones and
-# *aligned* ones with $q = k$, and on the trained heads of lesson 09 with shifted keys.
+# How far does it reach? We try it with $m = L/4$ directions on made-up heads, *independent* ones and *aligned* ones
+# with $q = k$, and on the trained heads of lesson 09.
 #
 # **Before you run this:** for the median decoder head the rule predicts a normalised error of about $10^{14}$. Given
 # that all estimated weights are positive, will the measured normalised error be below 0.1, near 1, or above 1,000?
@@ -397,6 +399,7 @@ with fold("Predicted and measured errors, and the largest scores"):
     print("tokens of any length and values that are known, is theory.output_mse.")
     predicted, _, error, *_ = made[:, made[1] < 0.1]
     ratio = error / predicted
+    print("Made-up heads at seven scales; trained heads with shifted keys")
     print("Made-up heads with a relative variance below 0.1:")
     print(f"  predicted {predicted.min():.2f} to {predicted.max():.2f}, ", end="")
     print(f"measured {ratio.min():.2f} to {ratio.max():.2f} times that")
@@ -416,12 +419,12 @@ with fold("Predicted and measured errors, and the largest scores"):
     power = min(np.log10(part[0]).min() for part in trained.values())
     print(f"Smallest prediction for a trained head: 10 to the {power:.1f}")
     print(f"Taylor features of degree 2 are closer on {lower.sum()} of {lower.size} made-up heads")
-    print("Measured error over ‖k'‖²/m Var(t), the keys' part alone, medians:", end=" ")
+    print("Measured error over ‖k'‖² / (m Var(t)), the keys' part alone, medians:", end=" ")
     ratios = {kind: np.median(part[2] / part[5]) for kind, part in trained.items()}
     print(", ".join(f"{kind} {ratio:.0f}" for kind, ratio in ratios.items()))
     for times, half, part in unequal:
         print(f"queries {times:.2g} times as long as keys: the error is ", end="")
-        print(f"{half:.2f} of the half, {part:.1f} of the keys' part")
+        print(f"{half:.2f} of the prediction, {part:.1f} of the keys' part")
 
 # %% [markdown] tags=["answer"]
 # It is near 1: positive weights, divided by their sum, give a weighted mean of the values, so the output cannot grow
@@ -502,8 +505,8 @@ with fold("Errors and ratios on every head, and the bench on the antibody heads"
 # %% [markdown]
 # **On these heads, samples of 64 queries and four draws gave the error of features within a factor of two.**
 #
-# And what are they worth here? On these heads the untuned features are rarely better than $\operatorname{mean}(V)$.
-# What do the norms say about the writer?
+# And what are they worth here? On these heads the untuned features are rarely better than $\operatorname{mean}(V)$, and
+# a window with one mean key (lesson 14) is closer on all of them. What do the norms say about the writer?
 #
 # ## 6. Back to the writer
 #
@@ -564,8 +567,8 @@ with fold("Each head, what the formula asks for, and three draws"):
 #
 # - Where features are smaller than an added $\varepsilon$, attention becomes $\operatorname{mean}(V)$.
 # - Keep logarithms, and subtract a maximum for each feature. Then the denominator is at least 1 at any norm.
-# - For short tokens the normalised error is about half a weight's relative variance over $\operatorname{Var}(t)$.
-#   Trained tokens are not short, so measure.
+# - For short tokens, with queries as long as keys, the normalised error is about half a weight's relative variance over
+#   $\operatorname{Var}(t)$. Trained tokens are not short, so measure.
 #
 # ## Where it breaks
 #

@@ -116,9 +116,8 @@ def by_chunks(phi_q, phi_k, v_bar, C):
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 rows = (by_chunks(phi_q, phi_k, v_bar, C) for C in (1, 7, 64, L))
-print(
-    f"chunks of 1, 7, 64 and all tokens: difference from the masked table {difference(by_mask, *rows)}"
-)
+with fold("Chunks of 1, 7, 64 and all tokens, compared with the masked table"):
+    print(f"difference {difference(by_mask, *rows)}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 n, C = 16, 4
@@ -261,8 +260,8 @@ for i in range(1, L):
     state = merge(state, one(k[i, ...], v[i, ...], W))
     rows.append(read(state, q[i, ...], W))
 favor = attention.favor_attention(q, k, v, W, causal=True)
-print("token by token, and favor_attention(..., causal=True):")
-print(f"difference from the masked table {difference(by_mask, xp.stack(rows, axis=0), favor)}")
+with fold("Token by token and favor_attention(..., causal=True), compared with the masked table"):
+    print(f"difference {difference(by_mask, xp.stack(rows, axis=0), favor)}")
 
 # %% [markdown]
 # In the package these are `absorb` (any number of keys at once), `merge` and `read`; `follow` absorbs a text and
@@ -291,7 +290,7 @@ print(f"rows of follow: difference from favor_attention {difference(favor, rows)
 #
 # ## 5. An information leak from the future
 #
-# The obvious remedy for overflow is to subtract one maximum $\mu$ of $\omega_f^\top k_j'$ over *all* keys and features,
+# A shorter remedy for overflow is to subtract one maximum $\mu$ of $\omega_f^\top k_j'$ over *all* keys and features,
 # because $e^{-\mu}$ cancels. But in floating-point arithmetic, one late key makes $\mu$ large and all features of the
 # earlier keys small.
 #
@@ -567,8 +566,9 @@ ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 means, plain = errors.mean(axis=1), given[0].mean(axis=1)[:, 0]
 show(
     fig,
-    caption="The sum leaves the figure soon. A state of 4,096 positive features climbs more slowly, and the cache, read "
-    "with sharp weights, stays at the bottom.",
+    caption="The sum leaves the figure soon; its best factor would keep it below the dashed line. A state of 4,096 positive "
+    "features, drawn with its best factor, climbs more slowly, and the cache, read with sharp weights, stays at the "
+    "bottom.",
     alt="Relative squared error of recall against the number of keys, in 16 dimensions, means of 30 draws with "
     f"quartiles; the state has its best factor. From 8 to 256 keys the sum {trend(plain)} from {plain[0]:.2f} "
     f"to {plain[-1]:.1f}, the state to {means[-1, 2]:.2f}; the cache stays {compared(means[:, 4], 0.01)} 0.01.",
@@ -622,7 +622,8 @@ with fold("Why a state of positive features forgets, too: the weight of the righ
 
 # %% [markdown]
 # **The more random facts are added to a state of fixed size, the worse it recalls each of them.** That holds for the
-# state of positive features as well.
+# state of positive features as well, which is larger here than the cache. (As many cosines and sines, exact where the
+# query is the key, do far better; lesson 21.)
 #
 # To look up single facts among few keys, use a cache; use a state when a text takes far more memory and only its gist
 # is needed. And our writer? Does it write the same from a state?
@@ -630,8 +631,8 @@ with fold("Why a state of positive features forgets, too: the weight of the righ
 # ## 8. Back to the writer
 #
 # The writer now writes twice with the 256 directions of lesson 11. The first time, each character sees all keys before
-# it. The second time, every head has a state, each new character is absorbed once, and the rows of earlier characters
-# are set to zero, so all that is known of them is in the states.
+# it. The second time, every head has a state, each new character is absorbed once, and its outputs for earlier
+# characters are zero, so all that is known of them is in the states.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]

@@ -30,11 +30,11 @@ from performer_course.teaching.figures import COLORS, fold, show
 # %% [markdown]
 # ## 1. The whole model on one screen
 #
-# A decoder reads one character at a time. It adds the vector of the character to that of its position and sends the
-# sum through its blocks. In each block, every head computes a query, a key and a value, lets its *state* take in the
-# key and the value, and reads its output from the state with the query (lesson 12). The state of a head is one array,
-# of shape $(m, d + 1)$: the sum of $\varphi(k')\,[v^\top, 1]$ over all characters so far. The last column adds up the
-# denominator.
+# A decoder reads one character at a time. It adds the vector of the character to that of its position and sends the sum
+# $x$ through its blocks. In each block, every head computes a query, a key and a value, lets its *state* take in the
+# key and the value, and reads its output from the state with the query (lesson 12). What the heads read is added to
+# $x$, and so is the output of a small *feed-forward network*. The state of a head is one array, of shape $(m, d + 1)$:
+# the sum of $\varphi(k')\,[v^\top, 1]$ over all characters so far. The last column adds up the denominator.
 #
 # The parameters below are those of a writer that has had FAVOR+ from its first training step on. It has never seen the
 # directions $W$ that we draw here.
@@ -53,7 +53,7 @@ def layer_norm(x, gain, shift):
 
 
 # %%
-def phi(x, W):  # positive features of each head, (heads, d) to (heads, m), without a maximum
+def phi(x, W):  # positive features of each head, (heads, d) to (heads, m), no maximum; 1/√m cancels
     x = x * D**-0.25
     return np.exp(x @ W.T - (x**2).sum(axis=1, keepdims=True) / 2)
 
@@ -79,7 +79,8 @@ def performer(token, position, states):
 
 
 # %% [markdown]
-# That is all of it. The state of a head has $64 \cdot 17$ numbers, and it never grows.
+# That is all of it, but for `layer_norm`, which centres and scales a vector, and the sizes: 4 heads of $d = 16$ with $m
+# = 64$. The state of a head has $64 \cdot 17$ numbers, and it never grows.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 states = np.zeros((DEPTH, HEADS, M, D + 1))
@@ -97,10 +98,10 @@ print(f"state of a head: {M} × {D + 1} = {M * (D + 1):,} numbers")
 #
 # ## 2. Train it with its features
 #
-# Lesson 09 put 64 positive features into the writer that had learned with exact attention, and it needed more bits
-# than a table of letter frequencies. The writer of section 1 has the same size, saw the same texts for as many steps,
-# and had features all along. At every step its $W$ was drawn anew, so that it could not rely on the errors of any one
-# draw.
+# Lesson 09 put 64 positive features into the writer that had learned with exact attention, and it needed more bits than
+# a table of letter frequencies. (There the keys were shifted; here they stay as they are.) The writer of section 1 has
+# the same size, saw the same texts for as many steps, and had features all along. At every step its $W$ was drawn anew,
+# so that it could not rely on the errors of any one draw.
 #
 # **Before you run this:** will it need more than the 4.4 bits of letter frequencies, or fewer? Think of what training
 # can change, and of what it cannot.
@@ -234,8 +235,8 @@ with fold("Each head: effective number of keys, and weight on the last eight cha
 # %% [markdown]
 # **In the first block of the writer, heads that were trained with features spread their weight over about ten
 # characters, where exact attention picks about three.** The state is a sum that never forgets: its weights fade only as
-# far as queries and keys, which know the positions, make them. Neither does a cache forget, but in this block the sharp
-# kernel of exact attention ignores most of what is old, and one that features have blunted cannot.
+# far as queries and keys, which know the positions, make them. A cache does not forget either, but in this block the
+# sharp kernel of exact attention ignores most of what is old, and one that features have blunted cannot.
 #
 # ## 4. One line for forgetting
 #
@@ -335,7 +336,7 @@ with fold(
 # penalty or without.** So the Performer has caught up, and its memory does not grow.
 #
 # But this writer needs only the last few characters of what it reads. Exact attention to the last 16 alone is about as
-# good. So what does the state buy?
+# good, and counts after six letters are better. So what does the state buy?
 #
 # ## 5. What it costs
 #
@@ -377,9 +378,9 @@ for name, run in times.items():
     print(f"    {name:30} {min(timeit.repeat(run, number=10, repeat=5)) * 100:6.3f}")
 
 # %% [markdown]
-# **With a state, neither the memory nor the time per character grows with the text.** At the 256 characters that our
-# writer reads the state is even slower, because an update takes more small NumPy calls than a short cache does. The
-# gain comes with long texts.
+# **With a state, neither the memory nor the time per character grows with the text.** Nor do they with a window of a
+# few keys, to which lesson 14 comes. At the 256 characters that our writer reads the state is even slower, because an
+# update takes more small NumPy calls than a short cache does. The gain comes with long texts.
 #
 # ## 6. Train your own
 #

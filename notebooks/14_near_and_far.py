@@ -373,7 +373,8 @@ show(
 # positive features (FAVOR+ with shifted keys, lesson 09).
 #
 # Each method gets a quarter of exact attention's multiplications, and a sixteenth on the speech recording, so a summary
-# is paid for with keys of the window. Sizes and centres are chosen on other text.
+# is paid for with keys of the window. Sizes and centres are chosen on other text, for the speech recording on its first
+# third.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 COST = {"antibody": 1 / 4, "speech": 1 / 16, "decoder": 1 / 4}
@@ -553,9 +554,10 @@ with fold("Every method and kind of head, what each costs, and the starts of k-m
 # The mean key, and in every single case. On these heads its bias does less harm than the variance of so few features.
 
 # %% [markdown]
-# **At the same cost a window with a mean key beats one with drawn features in all 46 cases.** On the decoder, though,
-# where a quarter of the work buys only four keys, a mean key in place of the fourth more often harms than helps. Is
-# there a head on which the mean key fails?
+# **At the same cost a window with a mean key beats one with drawn features in all 46 cases.** Centres do better still
+# on the five encoder heads that attend least locally, and worse on the decoder. There, where a quarter of the work buys
+# only four keys, a mean key in place of the fourth more often harms than helps. Is there a head on which the mean key
+# fails?
 
 # %% [markdown]
 # ## 5. Sink tokens
@@ -676,8 +678,8 @@ with fold("Every p, a wider window, and the first keys of the trained heads"):
     )
 
 # %% [markdown]
-# **In these heads a window that drops the sink divides by too little, and a mean key does not repair that; a window
-# that keeps the sink is nearly exact.** The mean key hardly helps, because it is the average of up to a thousand
+# **In these made-up heads a window that drops the sink divides by too little, and a mean key does not repair that; a
+# window that keeps the sink is nearly exact.** The mean key hardly helps, because it is the average of up to a thousand
 # keys, of which one has most of the weight.
 #
 # None of the trained heads above gives its first key more than 0.11 of the weight. But [Xiao et al.

@@ -645,9 +645,9 @@ with fold("Milliseconds"):
 # ### From a head to its model
 #
 # The error of a head does not tell how a model will do. On most of the antibody heads above, dense features are worse
-# than $\operatorname{mean}(V)$; yet with 64 of them in every head the model is far better than with
-# $\operatorname{mean}(V)$. In the speech model even trained features fail, and in both models an untrained window with
-# a mean key does well. Lessons 17 and 18 ask why.
+# than $\operatorname{mean}(V)$; yet with 64 of them in every head, too many to save work, the model is far better than
+# with $\operatorname{mean}(V)$. In the speech model even features trained, on two clips, fail, and in both models an
+# untrained window with a mean key does well. Lessons 17 and 18 ask why.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -842,8 +842,9 @@ with fold("Nyström on antibody and speech heads"):
 
 # %% [markdown]
 # **With six steps of the iteration, at about the cost of 32 trained features, Nyström has a smaller error than these on
-# all six antibody heads.** Window and centres are still ahead on four of the six. Because each landmark averages many
-# positions, the method is not for a decoder.
+# all six antibody heads.** Window and centres are still ahead on four of the six, and on one of two speech heads
+# Nyström is worse than $\operatorname{mean}(V)$. Because each landmark averages many positions, the method is not for a
+# decoder.
 #
 # > **Aside.** Reformer finds the large weights by hashing (Kitaev et al., 2020), and *clustered queries* (section 4)
 # > are by Vyas et al. (2020). Random features also serve attention among the nodes of a graph (Wu et al., 2022).

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The decision card: decide what is worth trying on your own model
 #
-# > **25 minutes.** Needs: positive features (lesson 09), what linear attention costs (lesson 10), windows, sinks, mean
+# > **30 minutes.** Needs: positive features (lesson 09), what linear attention costs (lesson 10), windows, sinks, mean
 # > keys and centres (lesson 14), a language model with its attention replaced (lesson 22).
 # >
 # > Afterwards you can decide in a few minutes, from the queries, keys and values of a head, whether a cheaper method is
@@ -94,10 +94,6 @@ show(
     + ".",
 )
 with fold("All eight methods"):
-    print(
-        "clustered queries (Vyas et al., 2020), where nothing is causal: each query takes the output of the"
-    )
-    print("nearest of a few centres of queries")
     print(
         "layer 14, head 4: the weight of the first key, of the 79 keys after it, and of the last 16"
     )
@@ -354,7 +350,8 @@ with fold("All measurements of the card"):
 # and add `--causal` for a decoder. The other file contains the same heads on another text. Centres and all free sizes
 # are chosen there, never on the text that is judged.
 #
-# Here is a head of the speech model; the first half of the recording is the other text.
+# Here is a head of the speech model; without a sample, sizes come from the first half of the recording, and the second
+# half is judged.
 
 # %% tags=["nbval-ignore-output"]
 speech = [x[0] for x in data.speech_heads()]  # block 2, head 4: q, k, v, (1500, 64) each
@@ -367,6 +364,10 @@ print("Verdict:", card.verdict(rows, bar=0.1, faster=0.9))
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 with fold("All ten methods, their sizes and costs, and which of several the verdict takes"):
+    print(
+        "clustered queries (Vyas et al., 2020), where nothing is causal: each query takes the output of the"
+    )
+    print("nearest of a few centres of queries")
     print(f"{'method':26} {'size':24}  cost   time    error")
     for name, (size, cost, took, errors) in rows.items():
         print(f"{name:26} {size:24} {cost:5.2f} {took:6.2f} {np.median(errors):8.2g}")
@@ -449,16 +450,15 @@ axes[0].set_yticks(range(len(SEEN)), SEEN)
 axes[0].invert_yaxis()
 best = {
     name: min(
-        (m for m in METHODS if m in table and table[m][1] <= 0.25),
+        (m for m in SEEN if m in table and table[m][1] <= 0.25),
         key=lambda m, table=table: np.median(table[m][3]),
     )
     for name, table in tables.items()
 }
 show(
     fig,
-    caption="A mark left of the dashed line is good enough; the dotted line is mean(V). Open marks cost more than the budget, "
-    "and marks beyond the right edge are left out.",
-    alt=f"Normalised errors of {len(METHODS)} methods on four heads. Smallest, among those within the budget: "
+    caption="A mark left of the dashed line is good enough; the dotted line is mean(V).",
+    alt=f"Normalised errors of {len(SEEN)} methods on four heads. Smallest, among those within the budget: "
     + "; ".join(f"{name}: {m}, {errors[name][METHODS.index(m)]:.2g}" for name, m in best.items())
     + ". A window alone: "
     + ", ".join(f"{e[METHODS.index('window')]:.2g}" for e in errors.values())
@@ -571,9 +571,9 @@ with fold("The verdicts, with the time"):
 #
 # Next replace the attention of the model, and measure the model. Two models show why you cannot skip this.
 #
-# The first is the antibody model. Put 64 positive features, fitted to each head (lesson 15), into each of its 64 heads.
-# The perplexity of the model, $e$ to the nats per hidden letter, is then about a quarter of what it is with
-# $\operatorname{mean}(V)$ in all heads.
+# The first is the antibody model. Put 64 positive features, drawn with directions sharpened for each head (lesson 15),
+# into each of its 64 heads. The perplexity of the model, $e$ to the nats per hidden letter, is then about a quarter of
+# what it is with $\operatorname{mean}(V)$ in all heads.
 #
 # **Before you run this:** on how many of the 64 heads is the error of these features larger than that of
 # $\operatorname{mean}(V)$: on hardly any, on about half, or on nearly all?
@@ -618,7 +618,7 @@ with fold("All heads and layers"):
 # model than $\operatorname{mean}(V)$.** Perhaps the errors of many heads average out.
 #
 # The second model shows the reverse. In the language model a mean key beside a window and sinks lowers the error of
-# most layers and raises the loss of the model, because of one layer.
+# most layers and raises the loss of the model, because of layer 0.
 #
 # Nor does a small error prove a layer harmless. Of all layers, replaced one at a time, layer 18 does the most harm to
 # retrieval, although its error is smaller than the errors of most layers. An error counts all parts of an output

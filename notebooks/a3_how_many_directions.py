@@ -27,8 +27,8 @@ from performer_course.teaching.figures import COLORS, compared, gram, show
 # ## 1. How many directions
 #
 # Take a learned head of lesson 16's decoder after 12,000 steps. On 32 tokens of a text that it has not seen, we
-# estimate its causal weights. By lesson 09 a typical weight needs about $10\, e^{\|z\|^2/2}$ directions, with
-# $z = q' + k'$.
+# estimate its causal weights. By lesson 09 (a fold of section 4) a typical weight needs about $10\, e^{\|z\|^2/2}$
+# directions, with $z = q' + k'$.
 
 # %%
 q, k, _ = (a[0, 2, 0] for a in data.learned("late"))  # block 0, head 2, first text: (32, 8)
