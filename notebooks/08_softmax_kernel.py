@@ -603,8 +603,9 @@ with fold("Milliseconds"):
 
 # %% [markdown]
 # **On 2,048 made-up tokens of width 8, a Taylor series with fewer features beats 256 trigonometric features in most
-# draws, and needs no random numbers.** With 1,024 they at best draw level with the longest series, in several times the
-# milliseconds of exact attention. So we have found no attention on which they are the method to use.
+# draws, and needs no random numbers.** Even with 1,024 they are at best level with the longest series (on tokens with
+# $q = k$), in several times the milliseconds of exact attention. So we have found no attention on which they are the
+# method to use.
 #
 # To follow attention as it was learned, an estimate must be good where queries and keys are long and weights are small.
 # A mean of cosines is not: at given norms its error does not shrink with the weight, and it may be negative. How bad is

@@ -368,10 +368,9 @@ with fold("Both pairs of keys"):
 # ## 6. Positive features on trained heads
 #
 # We begin with one head of the antibody model. Its task can be made easier at no cost. Adding one vector to all keys
-# changes no weight of exact attention, because every score of a query then changes by the same number. (Moving the
-# queries would change each score by another.) So we subtract both the mean query and the mean key from all keys. This
-# centres $x + y$ at zero and makes it shorter. The picture shows one row of weights, before and after this shift, with
-# 64 features.
+# changes no weight of exact attention, because every score of a query then changes by the same number. So we subtract
+# both the mean query and the mean key from all keys. This centres $x + y$ at zero and makes it shorter. The picture
+# shows one row of weights, before and after this shift, with 64 features.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 # q, k and v (heads, inputs, L, d) of each kind, and the mean query and mean key to subtract
@@ -741,7 +740,7 @@ with fold("Four draws each, keys shifted and not, and counts of letters"):
 # ## Where it breaks
 #
 # - Orthogonal directions do next to nothing at tiny and at large $\|x + y\|$. Directions of fixed norm estimate another
-#   kernel, the *regularised softmax* kernel (SMREG), a bias that more of them do not remove.
+#   kernel, the *regularised softmax* kernel (SMREG), however many there are.
 # - At small norms Taylor features are better, and so may be cosines and sines (see the fold of section 7).
 #
 # ## Exercises

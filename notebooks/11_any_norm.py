@@ -40,9 +40,9 @@ from performer_course.teaching.figures import COLORS, compared, fold, show, tren
 # Only the first term pairs this query with this key. Where the features are smaller than $\varepsilon$, the last term
 # is the largest, and it is the same for all keys.
 #
-# We try several $\varepsilon$, with $m = 1{,}024$ directions, in an *easy* setting with short tokens and in a *hard*
-# one with long ones, where $\|q' + k'\|^2$ is about 23 on average. The riddle is the hard one, with $\varepsilon =
-# 10^{-4}$: there the mean absolute error was 73 % of the mean absolute output.
+# We try several $\varepsilon$ in an *easy* setting with short tokens and in a *hard* one with long ones, where $m =
+# 1{,}024$ and $\|q' + k'\|^2$ is about 23 on average. The riddle is the hard one, with $\varepsilon = 10^{-4}$: there
+# the mean absolute error was 73 % of the mean absolute output.
 #
 # **Before you run this:** in the hard setting, will the error with $\varepsilon = 10^{-9}$ be smaller than with
 # $10^{-4}$, the same, or larger?

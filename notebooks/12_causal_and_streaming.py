@@ -631,8 +631,8 @@ with fold("Why a state of positive features forgets, too: the weight of the righ
 # ## 8. Back to the writer
 #
 # The writer now writes twice with the 256 directions of lesson 11. The first time, each character sees all keys before
-# it. The second time, every head has a state, each new character is absorbed once, and its outputs for earlier
-# characters are zero, so all that is known of them is in the states.
+# it. The second time, every head has a state, and each new character is absorbed once: all that is known of the earlier
+# ones is in the states.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -672,8 +672,8 @@ with fold("Three draws, and the size of a cache"):
 
 # %% [markdown]
 # **From its states the writer writes the same text as in one pass, in all three draws, and the states do not grow.**
-# The text is still bad: its parameters were learned with exact attention. What if a model learned with features, and
-# its state could forget? Lesson 13 tries both.
+# The text is still bad, because the writer's parameters were learned with exact attention. What if a model learned with
+# features, and its state could forget? Lesson 13 tries both.
 #
 # ## Take away
 #
