@@ -264,8 +264,7 @@ with fold("Token by token and favor_attention(..., causal=True), compared with t
     print(f"difference {difference(by_mask, xp.stack(rows, axis=0), favor)}")
 
 # %% [markdown]
-# In the package these are `absorb` (any number of keys at once), `merge` and `read`; `follow` absorbs a text and
-# returns its causal rows.
+# In the package these are `attention.absorb` (any number of keys at once), `merge` and `read`.
 #
 # **Before you run this:** a text is cut into three parts, each part gets a state of its own, and the three states are
 # merged in the wrong order. Which of $c$, $z$ and $S$ differ from those of a single pass?
