@@ -324,15 +324,15 @@ heads = {
     "near": (qs[0], ks[0], vs[0]),
     "spread": (qs[1], ks[1], vs[1]),
 }
-head_weights, lines = {}, {}
+head_weights, lines, equal = {}, {}, {}
 for name, (q, k, _) in heads.items():
     w = head_weights[name] = attention.softmax_attention(q, k, np.eye(len(k)))  # V = I: weights
     near = np.tri(len(w), k=16) * np.tri(len(w), k=16).T  # 1 where at most 16 positions apart
     effective, within = np.median(1 / (w**2).sum(axis=1)), (w * near).sum() / len(w)
-    lines[name] = f"{name:17} {len(w):5,} {effective:16.0f} {within:28.2f} {near.mean():10.2f}"
-columns = "head                  L   effective keys   weight within 16 positions   if equal"
-shown = ("content", "near", "spread")
-print(*(line[:69] for line in (columns, *(lines[name] for name in shown))), sep="\n")
+    lines[name] = f"{name:17} {len(w):5,} {effective:16.0f} {within:28.2f}"
+    equal[name] = f"{near.mean():11.2f}"  # were all weights equal
+columns = "head                  L   effective keys   weight within 16 positions"
+print(columns, *(lines[name] for name in ("content", "near", "spread")), sep="\n")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 chains = {"content, chain 2": "Trastuzumab", "content": "Pembrolizumab"}
@@ -364,7 +364,7 @@ show(
     f"{head_weights['spread'].max():.2f}.",
 )
 with fold("The letter A, and the content head on a second chain"):
-    print(columns, *(lines[name] for name in heads), sep="\n")
+    print(columns + "   if equal", *(lines[name] + equal[name] for name in heads), sep="\n")
     print("if equal: the same fraction with equal weights")
     print(*(lines[chain] for chain in chains.values()), sep="\n")
 

@@ -471,12 +471,12 @@ with fold("Every kind and size, with 64 and 512 directions"):
 
 # %% [markdown] tags=["answer"]
 # On the made-up ones of width 8 alone. There $e^{r^2}/2$ is less than 512, and everywhere else it is far more. Only
-# there, with 2,048 tokens, do so many directions save multiplications, too.
+# there, with 2,048 tokens, do so many directions also save multiplications.
 
 # %% [markdown]
 # **On these trained heads as they are, of width 8 or 64, 512 trigonometric directions typically do worse than the mean
 # of all values.** The dashed line was known before any output was computed, and in this picture it separates success
-# from failure. (To be left of it is not enough, as the next figure shows.)
+# from failure. To be left of it is not enough, as the next figure shows.
 #
 # Only on made-up tokens of width 8 do they typically beat $\operatorname{mean}(V)$. Should we use them there?
 #
@@ -651,7 +651,8 @@ with fold("Three draws each of 32 and 128 directions"):
 # - The relative error of a weight is $\sqrt{2/m}\, \sinh(r^2/2)$. Look at $r^2$ before you choose features.
 # - Denominators may come near zero. Then the mean squared error of an output is infinite, so report medians.
 # - On these trained heads, 512 directions typically do worse than $\operatorname{mean}(V)$. On made-up tokens of width
-#   8 they are often better, but there a Taylor series is at least as good.
+#   8 they are often better, but there a Taylor series of degree 4 is at least as
+#   good.
 #
 # ## Where it breaks
 #

@@ -147,10 +147,10 @@ with fold("Other feature maps: hyperbolic features, by hand and their error"):
     )
     print("f_2(u) = e^-u as well, and h(x)/√2, and are unbiased because E e^(ωᵀz) = E cosh(ωᵀz).")
     gap = np.abs(both - features.hyperbolic(x, W)).max()
-    print("h(x) is that of positive features over √2; e^u, e^-u; 2m features, and their logarithms")
     print(
-        "are features.log_hyperbolic. By hand and by the package, difference below 1e-12:", end=" "
+        "There are 2m of them; features.log_hyperbolic gives their logarithms. By hand and by the"
     )
+    print("package, difference below 1e-12:", end=" ")
     print(bool(gap < 1e-12))
     print("MSE / SM² = 2 sinh²(‖x + y‖²/2) / m: a term has the variance ½ Λ² (e^{‖z‖²} - 1)², by")
     print("cosh² t = ½ (1 + cosh 2t) (theory.hyperbolic_mse, undivided). With as many features, it")
@@ -650,9 +650,9 @@ with fold("Milliseconds"):
 
 # %% [markdown]
 # **At the same cost, a window with one mean key for all other keys follows attention more closely than positive
-# features, on all three kinds of head.** In our code the window takes more milliseconds. (Taylor features of degree 1,
+# features, on all three kinds of head.** In our code the window takes more milliseconds. Taylor features of degree 1,
 # always $d + 1$ of them, are closer as well on the antibody and speech heads, and far worse than
-# $\operatorname{mean}(V)$ on the decoder.)
+# $\operatorname{mean}(V)$ on the decoder.
 #
 # Lesson 14 returns to windows. First we ask what a few features do to a whole model.
 #

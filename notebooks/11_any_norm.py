@@ -252,10 +252,9 @@ with fold("Smallest denominators at three scales, and what rounding leaves of a 
 # between the keys' errors change an output.
 
 # %% [markdown]
-# What is left is about half of a weight's relative variance, if queries are as long as keys. The error of
-# $\operatorname{mean}(V)$, which ignores how the scores $t = q^\top k/\sqrt d$ vary, is $\operatorname{Var}(t)$ in the
-# same units. So the rule for short tokens, queries as long as keys, and independent values is, with a bar for the mean
-# over all pairs,
+# What is left is about half of a weight's relative variance, if queries are as long as keys. It has to be divided by
+# the variance of the scores $t = q^\top k/\sqrt d$, which $\operatorname{mean}(V)$ ignores. So the rule for short
+# tokens, queries as long as keys, and independent values is, with a bar for the mean over all pairs,
 #
 # $$\text{normalised error} \;\approx\; \frac{\overline{e^{\|z\|^2} - 1}}{2m \operatorname{Var}(t)} .$$
 

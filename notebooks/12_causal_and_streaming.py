@@ -171,8 +171,8 @@ with fold("The rank of the masked table, and of three blocks below its diagonal"
 # ## 3. Chunks of one token: a recurrence
 #
 # With $C = 1$ a model can write: it reads one token, computes one row, and chooses the next token. We split the prefix
-# sum into two parts, $S$ of shape $(F, e)$ for the values and $z$ of shape $(F,)$ for the ones. (In this lesson $S$ is
-# never the number of keys.)
+# sum into two parts, $S$ of shape $(F, e)$ for the values and $z$ of shape $(F,)$ for the ones. In this lesson $S$ is
+# never the number of keys.
 #
 # $$S \leftarrow S + \varphi(k_i)\, v_i^\top, \qquad z \leftarrow z + \varphi(k_i), \qquad
 # o_i = \frac{S^\top \varphi(q_i)}{z^\top \varphi(q_i)} .$$
@@ -621,8 +621,8 @@ with fold("Why a state of positive features forgets, too: the weight of the righ
 
 # %% [markdown]
 # **The more random facts are added to a state of fixed size, the worse it recalls each of them.** That holds for the
-# state of positive features as well, which is larger here than the cache. (As many cosines and sines, exact where the
-# query is the key, do far better; lesson 21.)
+# state of positive features as well, which is larger here than the cache. As many cosines and sines, exact where the
+# query is the key, do far better (lesson 21).
 #
 # To look up single facts among few keys, use a cache; use a state when a text takes far more memory and only its gist
 # is needed. And our writer? Does it write the same from a state?

@@ -79,8 +79,8 @@ def performer(token, position, states):
 
 
 # %% [markdown]
-# That is all of it, but for `layer_norm`, which centres and scales a vector, and the sizes: 4 heads of $d = 16$ with $m
-# = 64$. The state of a head has $64 \cdot 17$ numbers, and it never grows.
+# That is all, apart from `layer_norm`, which centres and scales a vector, and the sizes: 4 heads of $d = 16$ with $m =
+# 64$. The state of a head has $64 \cdot 17$ numbers, and it never grows.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 states = np.zeros((DEPTH, HEADS, M, D + 1))
@@ -99,9 +99,9 @@ print(f"state of a head: {M} × {D + 1} = {M * (D + 1):,} numbers")
 # ## 2. Train it with its features
 #
 # Lesson 09 put 64 positive features into the writer that had learned with exact attention, and it needed more bits than
-# a table of letter frequencies. (There the keys were shifted; here they stay as they are.) The writer of section 1 has
-# the same size, saw the same texts for as many steps, and had features all along. At every step its $W$ was drawn anew,
-# so that it could not rely on the errors of any one draw.
+# a table of letter frequencies. There the keys were shifted, and here they stay as they are. The writer of section 1
+# has the same size, saw the same texts for as many steps, and had features all along. At every step its $W$ was drawn
+# anew, so that it could not rely on the errors of any one draw.
 #
 # **Before you run this:** will it need more than the 4.4 bits of letter frequencies, or fewer? Think of what training
 # can change, and of what it cannot.
@@ -234,9 +234,9 @@ with fold("Each head: effective number of keys, and weight on the last eight cha
 
 # %% [markdown]
 # **In the first block of the writer, heads that were trained with features spread their weight over about ten
-# characters, where exact attention picks about three.** The state is a sum that never forgets: its weights fade only as
-# far as queries and keys, which know the positions, make them. A cache does not forget either, but in this block the
-# sharp kernel of exact attention ignores most of what is old, and one that features have blunted cannot.
+# characters, where exact attention picks about three.** The state is a sum that never forgets: an old character loses
+# weight only if the queries and keys, which know the positions, make it so. A cache does not forget either, but in this
+# block the sharp kernel of exact attention ignores most of what is old, and one that features have blunted cannot.
 #
 # ## 4. One line for forgetting
 #
@@ -378,8 +378,8 @@ for name, run in times.items():
     print(f"    {name:30} {min(timeit.repeat(run, number=10, repeat=5)) * 100:6.3f}")
 
 # %% [markdown]
-# **With a state, neither the memory nor the time per character grows with the text.** Nor do they with a window of a
-# few keys, to which lesson 14 comes. At the 256 characters that our writer reads the state is even slower, because an
+# **With a state, neither the memory nor the time per character grows with the text.** The same is true of a window of a
+# few keys, which lesson 14 tries. At the 256 characters that our writer reads the state is even slower, because an
 # update takes more small NumPy calls than a short cache does. The gain comes with long texts.
 #
 # ## 6. Train your own

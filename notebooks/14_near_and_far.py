@@ -480,8 +480,8 @@ best = {kind: min(of, key=of.get) for kind, of in typical.items()}
 show(
     fig,
     caption="A mark is one head on one text, a bar its six starts or draws, a square a method without a window. "
-    "See which marks are left of the dotted line, where a method is better than mean(V). (One more rival, clustered "
-    "queries, is in the fold.)",
+    "See which marks are left of the dotted line, where a method is better than mean(V). One more rival, clustered "
+    "queries, is in the fold.",
     alt="Normalised errors of five methods at the same cost, a dot for each head and text, logarithmic, for three "
     "kinds of heads. The smallest median: "
     + "; ".join(

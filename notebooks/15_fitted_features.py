@@ -659,10 +659,7 @@ def records(name, column, **known):
 
 
 with fold("Errors of whole models"):
-    print(
-        "At this length 64 features are too many to save work. The trained features of the speech model"
-    )
-    print("were trained on two clips, and are judged on other speech.")
+    print("The trained features of the speech model are judged on other speech.")
     for label, name, known in (
         ("exact", "antibody_curve", {"way": "exact", "passes": "2"}),
         ("trained, m = 32", "antibody_trained", {"kind": "shared", "m": "32"}),

@@ -91,8 +91,8 @@ print("formula and jax.grad agree to 1e-12:", bool(difference < 1e-12))
 # $$\frac{\partial}{\partial q'}\, \varphi(q')^\top\varphi(k') = \sum_{r=1}^m \varphi_r(q')\, \varphi_r(k')\,
 # (\omega_r - q') , \qquad \mathbb{E} = k'\, e^{q'^\top k'} .$$
 #
-# The mean over draws, $\mathbb{E}$, is the exact derivative of the exact weight. (The output divides by a sum of
-# estimated weights, so it and its gradients have a bias; appendix a3.) We divide the size of each error by the size of
+# The mean over draws, $\mathbb{E}$, is the exact derivative of the exact weight. The output divides by a sum of
+# estimated weights, so it and its gradients have a bias (appendix a3). We divide the size of each error by the size of
 # what is estimated, and take the median over 16 draws of orthogonal directions.
 #
 # **Before you run this:** with 64 directions the output is off by about a tenth of its size. Each term of the exact

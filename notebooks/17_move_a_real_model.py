@@ -98,7 +98,7 @@ def scores(weights, attend, asked=ASKED):
 # $$\exp\Bigl(-\frac1N \sum_{n=1}^N \ln P(a_n)\Bigr) .$$
 #
 # It says among how many residues the model still hesitates: 1 if it is always certain and right, and 20 if it knows
-# nothing. (Because the model sees both sides of a hidden residue, it is a *pseudo-perplexity*.) The model *restores* a
+# nothing. Because the model sees both sides of a hidden residue, it is a *pseudo-perplexity*. The model *restores* a
 # residue if it gives the right one of the twenty the largest probability.
 #
 # **Before you run this:** where does the model restore more of trastuzumab's residues, as a fraction: in the frame,
@@ -351,7 +351,7 @@ def listed(names, than="exact"):
     And by how much ln P is below that of the method `than`, with its error, the largest of a draw.
     """
     gap = f"mean ln P below {than}'s"
-    print(f"method              features   perplexity   three draws {gap:>26}   top-1")
+    print(f"method              features   perplexity   three draws {gap:>26}   restored")
     for method, m in names:
         values, right = perplexity(method, m), perplexity(method, m, column="right").mean()
         span = f"{values.min():.2f} to {values.max():.2f}" if len(values) > 1 else ""
@@ -962,7 +962,7 @@ whole = [row for row in CURVE if row["passes"] == "8"]
 with fold("All eight groups of residues"):
     print("the best of three draws (dense), the better of two seeds (trained)")
     print(
-        f"all {whole[0]['residues']} residues       features   perplexity    mean ln P below exact's   top-1"
+        f"all {whole[0]['residues']} residues       features   perplexity    mean ln P below exact's   restored"
     )
     for row in whole:
         below = (

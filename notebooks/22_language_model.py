@@ -70,8 +70,8 @@ def mean_se(x):
 # The model has 30 *blocks*, each with multi-head attention and a feed-forward network as in lesson 13, on vectors of
 # width 576. We call the attention of a block a *layer*, and number the layers from 0 to 29. The nine query heads of a
 # layer share three key heads, three query heads to each: *grouped-query attention* (Ainslie et al., 2023). Each key
-# head also has the values, so the KV cache is a third as large. (Lesson 07 explains what else such a block has,
-# including the rotation of queries and keys by their position.)
+# head also has the values, so the KV cache is a third as large. Lesson 07 explains what else such a block has,
+# including the rotation of queries and keys by their position.
 #
 # How much work is attention? Count the multiplications for one token:
 
@@ -287,7 +287,7 @@ for ax in axes:
 show(
     fig,
     caption="Read both panels row by row: do the layers' errors, on the right, order the three methods as the model's "
-    "loss does, on the left? (Black lines are standard errors over the six texts.)",
+    "loss does, on the left? Black lines are standard errors over the six texts.",
     alt="Two bar charts over the same methods. Nats over exact: "
     + "; ".join(f"{SHOWN[m]} {losses[m][0]:.2f}" for m in SHOWN)
     + ". Mean error of the layers: "
@@ -411,10 +411,8 @@ for label, *given in (
     print(f"{label:34}{recalled(*given)[0]:10.2f}")
 print(f"{'a guess':34}{np.log(10):10.2f}")
 with fold("All that is asked"):
-    print(
-        "a paragraph also stands at the beginning and once more at the end; harm to retrieval, below, is"
-    )
-    print("that to digits and paragraph together")
+    print("the text also begins with a paragraph, which comes once more at the end; below, harm to")
+    print("retrieval is harm to digits and paragraph together")
     print(" " * 34 + "".join(f"{kind:>14}" for kind in KINDS))
     lost = over("window 64 + 4").mean()
     print(
@@ -597,8 +595,8 @@ with fold("Key heads instead of layers, by harm and by where they look"):
 #
 # Training can change the model itself. All 30 layers keep the last 64 keys and four sinks, and their projections $W_q$,
 # $W_k$, $W_v$, $W_o$ learn to *imitate* the exact model, that is, to predict the same probabilities of the next token,
-# in 240 steps of *Adam*, a form of gradient descent, and in two trainings. The steps read another novel and other pages
-# of the reference. Nothing is added to the model.
+# in 240 steps of *Adam*, a form of gradient descent. We trained twice. The steps read another novel and other pages of
+# the reference. Nothing is added to the model.
 #
 # **Before you run this:** which is then closer to exact attention, on most of the twelve texts: the window of 64 with
 # trained projections, or an untrained window of 256?
@@ -675,8 +673,8 @@ with fold("Trained features"):
 # %% [markdown]
 # **Imitation regained about half of what the window lost on kinds of text seen in training, and on every text less than
 # an untrained window of 256 keys.** After imitation the first digit of a pass key still costs more than a guess. The
-# wider window's memory, almost four times as large, hardly counts beside eight exact layers (see the fold). So lengthen
-# the window first, then train. What does all this do to what the model writes?
+# wider window's memory, almost four times as large, hardly counts beside eight exact layers at 8,192 tokens (see the
+# fold). So lengthen the window first, then train. What does all this do to what the model writes?
 #
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -688,7 +686,7 @@ with fold("Beside eight exact layers: 64 trained features for each key head, or 
         "of them take the memory of 32 more keys. On text they beat a window of that memory, not on first"
     )
     print(
-        "digits of pass keys; a window of 256, with 5 per cent more memory and no training, loses no more,"
+        "digits of pass keys; an untrained window of 256, with 5 per cent more memory there, loses no more,"
     )
     print("and does better on the digits.")
     print("8 exact layers, and the others    nats over exact    MB at 8,192 tokens")
